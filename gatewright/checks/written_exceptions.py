@@ -10,14 +10,13 @@ from config.api.policy_exception import PolicyException
 from config.documents import Document
 from gatewright.outputs import SubjectResult
 from webhook.engine import BoundPolicy
-from webhook.engine.kinds import POD_KINDS
+from webhook.engine.kinds import KINDS
 
-# The path of each kind's pod template; "" for a Pod.
-TEMPLATES = {kind.kind: kind.pod_spec.removesuffix("spec") for kind in POD_KINDS if kind.pod_spec}
 # The kinds created from a kind's pod template; by default only pods.
 CREATES: Mapping[str, Sequence[str]] = {
     "Deployment": ("ReplicaSet", "Pod"),
     "CronJob": ("Job", "Pod"),
+    "Rollout": ("ReplicaSet", "Pod"),
     "Pod": (),
     "PodTemplate": (),
 }
@@ -105,16 +104,23 @@ def _entries(
     where = {"namespaces": [object.namespace]} if object.namespace else {}
     name = _generated(object.name[:-1]) if object.name.endswith("*") else object.name
     yield {"kinds": [object.kind], "names": [name], **where, "paths": paths}
-    template = TEMPLATES.get(object.kind)
+    templates = _templates()
+    template = templates.get(object.kind)
     for kind in CREATES.get(object.kind, ("Pod",)) if template else ():
         of_template = [
-            TEMPLATES[kind] + path.removeprefix(str(template))
+            templates[kind] + path.removeprefix(str(template))
             for path in paths
             if path.startswith(str(template))
         ]
         if kind in judged and of_template:
             created = _generated(f"{name}-") if kind == "Pod" else f"{name}-*"
             yield {"kinds": [kind], "names": [created], **where, "paths": of_template}
+
+
+def _templates() -> dict[str, str]:
+    """Return the path of each kind's pod template; "" for a Pod. Options add kinds."""
+    with_pods = ((kind.kind, kind.pod_spec) for kind in KINDS.values())
+    return {kind: pod_spec.removesuffix("spec") for kind, pod_spec in with_pods if pod_spec}
 
 
 def _generated(prefix: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gatewright.cli import main
+from webhook.engine.kinds import KINDS
 from webhook.harness.bases import smallest
 
 CONTAINER = {"name": "app", "image": "nginx:1.21"}
@@ -135,6 +136,23 @@ def test_fields_of_a_pods_metadata_are_covered_too(run):
     Path("pod.yaml").write_text(yaml.safe_dump(POD))
     assert run(*policies, "pod.yaml")[0] == 1
     assert run(*policies, "--policies", "ex.yaml", "pod.yaml")[0] == 0
+
+
+def test_pods_of_a_custom_kind_are_covered_too(run, monkeypatch):
+    """A Rollout creates ReplicaSets and pods."""
+    monkeypatch.delitem(KINDS, ("argoproj.io", "Rollout"), raising=False)
+    rollout = {**DEPLOYMENT, "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+    Path("shop.yaml").write_text(yaml.safe_dump(rollout))
+    Path("images.yaml").write_text(IMAGES)
+    policies = ("check", "--policies", "images.yaml")
+    added = ("--pod-kinds", "rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec")
+    run(*policies, *added, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
+    del KINDS["argoproj.io", "Rollout"]
+    replica_set = {**DEPLOYMENT, "kind": "ReplicaSet"}
+    replica_set["metadata"] = {"name": "shop-7d9f8", "namespace": "production"}
+    Path("pods.yaml").write_text(yaml.safe_dump_all([POD, replica_set]))
+    assert run(*policies, "pods.yaml")[1].splitlines()[-1] == "2 objects: 2 denied"
+    assert run(*policies, "--policies", "ex.yaml", "pods.yaml")[0] == 0
 
 
 @pytest.mark.parametrize(
