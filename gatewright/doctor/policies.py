@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
+from config.api.match import LabelSelector
 from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
 from kube.resource import group_version, title
+from webhook.engine.match import compile_selector
 
 LONG = timedelta(days=30)  # a policy that only reports for longer is not a trial
 
@@ -82,15 +84,20 @@ def _params(
         yield _lost_params(policy, binding, message, "set spec.paramRef")
         return
     group, _ = group_version(kind.api_version)
-    if not reference.name or not reference.namespace or not state.knows(group, kind.kind):
-        return
-    if state.find(group, kind.kind, reference.namespace, reference.name) is None:
+    selects = compile_selector(reference.selector or LabelSelector())
+    if state.knows(group, kind.kind) and not any(
+        reference.name in ("", each.metadata.name)
+        and reference.namespace in ("", each.metadata.namespace)
+        and selects(each.metadata.labels)
+        for each in state.of_kind(group, kind.kind)
+    ):
         action = reference.parameter_not_found_action
         effect = (
             "every request that it matches is refused" if action == "Deny" else "it judges nothing"
         )
+        named = reference.name or "that spec.paramRef.selector selects"
         message = (
-            f"{title(kind.kind, reference.namespace, reference.name)} does not exist, and "
+            f"{title(kind.kind, reference.namespace, named)} does not exist, and "
             f"parameterNotFoundAction is {action}: {effect}"
         )
         fix = "create it, or correct spec.paramRef"

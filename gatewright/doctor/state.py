@@ -105,6 +105,7 @@ class ClusterState:
     complete: frozenset[tuple[str, str]] = frozenset()
     _by_name: dict[tuple[str, str, str, str], ClusterObject] = field(default_factory=dict)
     _by_model: dict[type, list[ClusterObject]] = field(default_factory=dict)
+    _by_kind: dict[tuple[str, str], list[ClusterObject]] = field(default_factory=dict)
     _within: dict[tuple[type, str], list[ClusterObject]] = field(default_factory=dict)
     _labelled: dict[tuple[str, str, str], list[ServingWorkload]] = field(default_factory=dict)
     _selected: dict[tuple[int, str], tuple[LabelSelector, bool]] = field(default_factory=dict)
@@ -116,6 +117,7 @@ class ClusterState:
         if key not in self._by_name:
             self._by_name[key] = object
             self._by_model.setdefault(model, []).append(object)
+            self._by_kind.setdefault((group, object.kind), []).append(object)
             self._within.setdefault((model, object.place), []).append(object)
             if isinstance(object, ServingWorkload):
                 for item in object.labels.items():
@@ -152,6 +154,10 @@ class ClusterState:
     def all(self, model: type[READ]) -> list[READ]:
         """Return the objects of a model."""
         return cast("list[READ]", self._by_model.get(model, []))
+
+    def of_kind(self, group: str, kind: str) -> list[ClusterObject]:
+        """Return the objects of a kind."""
+        return self._by_kind.get((group, kind), [])
 
     def within(self, model: type[READ], place: str) -> list[READ]:
         """Return the objects of a model in a namespace, or the EndpointSlices of a Service."""

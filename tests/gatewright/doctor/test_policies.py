@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.gatewright.doctor.clusters import found
+from tests.gatewright.doctor.clusters import found, namespace
 
 API = {"apiVersion": "admissionregistration.k8s.io/v1"}
 CREATED = {"creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -93,6 +93,24 @@ def cluster_policy(action):
         "metadata": {"name": "k"} | CREATED,
         "spec": {"validationFailureAction": action, "rules": [{"name": "r", "validate": {}}]},
     }
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_found"),
+    [
+        ({"name": "shop"}, True),
+        ({"name": "shop", "namespace": "other"}, False),
+        ({"name": "gone"}, False),
+        ({"selector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}}, True),
+        ({"selector": {"matchLabels": {"kubernetes.io/metadata.name": "gone"}}}, False),
+    ],
+)
+def test_parameters_of_any_scope_are_found_by_name_or_selector(reference, is_found):
+    """The API server refuses every request if there are none: parameterNotFoundAction is Deny."""
+    policy = POLICY | {"spec": POLICY["spec"] | PARAMS}
+    binding = BINDING | {"spec": BINDING["spec"] | {"paramRef": reference}}
+    expected = [] if is_found else [("critical", "params")]
+    assert found(policy, binding, namespace("shop")) == expected
 
 
 @pytest.mark.parametrize(
