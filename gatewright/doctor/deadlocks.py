@@ -20,7 +20,6 @@ from gatewright.doctor.needs import (
     API_SERVICE,
     DEFAULT,
     cluster_needs,
-    data_needs,
     events,
     own_needs,
 )
@@ -69,7 +68,7 @@ def _of_webhook(
 
     service = each.service
     own = judged(own_needs(service, state)) if service else []
-    data = judged(data_needs(service, state)) if service and not own else []
+    data = judged(own_needs(service, state, "own_data")) if service and not own else []
     needed, lost = judged(needs), judged(events())
     system = [need for need in needed if need.namespace]
     wide = [need for need in needed if not need.namespace]

@@ -44,7 +44,7 @@ class ClusterReader:
         for resource, error in self._lister.unread.items():
             self.problems.append(InputProblem(f"{resource.plural} cannot be listed: {error}"))
         unread = {(each.group, each.kind) for each in self._lister.unread}
-        state = ClusterState(frozenset(read.keys() - unread))
+        state = ClusterState(frozenset(read), unread)
         self.problems += state.read(documents)
         self.problems += state.read([Document.of_object(e) async for e in self._secrets(state)])
         await self._add_params(state)

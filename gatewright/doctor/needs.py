@@ -45,9 +45,8 @@ SYSTEM_LABELS: tuple[Labels, ...] = (
     {"component": "kube-apiserver", "tier": "control-plane"},
 )
 API_LABELS: tuple[Labels, ...] = ({"component": "apiserver", "provider": "kubernetes"},)
-# These have the labels of the workload's pod template.
+# These have the labels of the workload's pod template; the Binding of a pod has none.
 LABELLED = ("pods", "replicasets", "endpointslices")
-UNLABELLED = "binding"  # the subresource of a pod whose object has no labels
 
 
 @cache
@@ -85,14 +84,14 @@ def cluster_needs(state: ClusterState) -> Iterator[ExampleRequest]:
     yield from _requests("node_leases", LEASES)
 
 
-def own_needs(service: ServiceReference, state: ClusterState) -> Iterator[ExampleRequest]:
-    """Yield the requests without which the pods of a Service do not recover."""
-    yield from _own_requests("own_pods", service, state)
-
-
-def data_needs(service: ServiceReference, state: ClusterState) -> Iterator[ExampleRequest]:
-    """Yield the requests that change a webhook's own Deployment, Secrets and ConfigMaps."""
-    yield from _own_requests("own_data", service, state)
+def own_needs(
+    service: ServiceReference, state: ClusterState, group: str = "own_pods"
+) -> Iterator[ExampleRequest]:
+    """Yield a group of requests for the pods and the namespace of a Service."""
+    labels = tuple(each.labels for each in state.serving(service)) or ({},)
+    for each in _requests(group, service.namespace):
+        is_labelled = each.resource in LABELLED and each.subresource != "binding"
+        yield replace(each, labels=labels) if is_labelled else each
 
 
 def events() -> Iterator[ExampleRequest]:
@@ -105,15 +104,6 @@ def leases() -> Sequence[ExampleRequest]:
     """Return the requests that renew Leases of components and of nodes."""
     system = _requests("in_system", SYSTEM)
     return [*(e for e in system if e.resource == "leases"), *_requests("node_leases", LEASES)]
-
-
-def _own_requests(
-    group: str, service: ServiceReference, state: ClusterState
-) -> Iterator[ExampleRequest]:
-    labels = tuple(each.labels for each in state.serving(service)) or ({},)
-    for each in _requests(group, service.namespace):
-        is_labelled = each.resource in LABELLED and each.subresource != UNLABELLED
-        yield replace(each, labels=labels) if is_labelled else each
 
 
 def _requests(group: str, namespace: str = "") -> Iterator[ExampleRequest]:

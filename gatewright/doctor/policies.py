@@ -114,8 +114,10 @@ def _lost_params(
 def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     foreign = state.all(ForeignPolicy)
     policies = {each.metadata.name for each in foreign if each.kind.endswith("Policy")}
+    unread = {group for group, _ in state.unread}
     for each in foreign:
-        for name in _excepted(each) if state.is_live and policies else ():
+        is_known = state.is_live and group_version(each.api_version)[0] not in unread
+        for name in _excepted(each) if is_known and policies else ():
             if name not in policies:
                 yield Hazard(
                     "unused-exception",
@@ -157,21 +159,15 @@ def _mode(each: ForeignPolicy) -> str:
 
 
 def _excepted(each: ForeignPolicy) -> Iterator[str]:
-    """Yield the policies that an exception names."""
-    if each.kind == "PolicyException" and not _has_valid_policies(each):
+    """Yield the policies that an exception names.
+
+    Gatewright's controller also knows policies that are no objects: those of files and the chart.
+    """
+    valid = ("Ready", "InForce"), ("Ready", "Expired")
+    is_valid = any((condition.type, condition.reason) in valid for condition in each.conditions)
+    if each.kind == "PolicyException" and not is_valid:
         names = (policy.name for policy in (*each.exceptions, *each.policy_refs))
         yield from (name.rpartition("/")[2] for name in names if name)
-
-
-def _has_valid_policies(each: ForeignPolicy) -> bool:
-    """Return whether Gatewright's controller found the policies of its exception.
-
-    The controller also knows policies that are no objects: those of files and of the chart.
-    """
-    return any(
-        condition.type == "Ready" and condition.reason in ("InForce", "Expired")
-        for condition in each.conditions
-    )
 
 
 def _is_old(each: ClusterObject, now: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar, cast
 
 from pydantic import ValidationError
@@ -97,14 +98,14 @@ class Registered:
 
 @dataclass(slots=True)
 class ClusterState:
-    """The objects by kind; `complete` are the kinds of which all objects were read.
+    """The objects by kind; `complete` are the kinds of which all objects were listed.
 
-    Of other kinds, there may be objects that were not read.
+    Of other kinds, and of those that are `unread`, there may be objects that were not read.
     """
 
     complete: frozenset[tuple[str, str]] = frozenset()
+    unread: set[tuple[str, str]] = field(default_factory=set)
     _by_name: dict[tuple[str, str, str, str], ClusterObject] = field(default_factory=dict)
-    _by_model: dict[type, list[ClusterObject]] = field(default_factory=dict)
     _by_kind: dict[tuple[str, str], list[ClusterObject]] = field(default_factory=dict)
     _within: dict[tuple[type, str], list[ClusterObject]] = field(default_factory=dict)
     _labelled: dict[tuple[str, str, str], list[ServingWorkload]] = field(default_factory=dict)
@@ -116,7 +117,6 @@ class ClusterState:
         key = group, object.kind, metadata.namespace, metadata.name
         if key not in self._by_name:
             self._by_name[key] = object
-            self._by_model.setdefault(model, []).append(object)
             self._by_kind.setdefault((group, object.kind), []).append(object)
             self._within.setdefault((model, object.place), []).append(object)
             if isinstance(object, ServingWorkload):
@@ -124,10 +124,7 @@ class ClusterState:
                     self._labelled.setdefault((metadata.namespace, *item), []).append(object)
 
     def read(self, documents: Iterable[Document]) -> list[InputProblem]:
-        """Add the objects that doctor uses; return problems of those that do not fit their schema.
-
-        Then an object of their kind may exist that is not in this state.
-        """
+        """Add the objects that doctor uses; return the problems of malformed ones."""
         problems = list[InputProblem]()
         for document in documents:
             group, kind = group_kind(document.value)
@@ -141,7 +138,7 @@ class ClusterState:
             try:
                 self.add(group, model.model_validate(document.value))
             except ValidationError as error:
-                self.complete -= {(group, kind)}
+                self.unread.add((group, kind))
                 found = faults(model, error)
                 texts = [f"{path}: {text}" for path, text in found]
                 if kind == "Secret":  # without the values
@@ -153,7 +150,8 @@ class ClusterState:
 
     def all(self, model: type[READ]) -> list[READ]:
         """Return the objects of a model."""
-        return cast("list[READ]", self._by_model.get(model, []))
+        kinds = (each for each in self._by_kind.values() if type(each[0]) is model)
+        return cast("list[READ]", list(chain(*kinds)))
 
     def of_kind(self, group: str, kind: str) -> list[ClusterObject]:
         """Return the objects of a kind."""
@@ -174,7 +172,7 @@ class ClusterState:
 
     def knows(self, group: str, kind: str) -> bool:
         """Return whether all objects of a kind were read."""
-        return (group, kind) in self.complete
+        return (group, kind) in self.complete and (group, kind) not in self.unread
 
     def registered(self) -> list[Registered]:
         """Return every webhook with rules, in the order in which the API server calls them."""

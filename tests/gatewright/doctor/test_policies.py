@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.gatewright.doctor.clusters import found, namespace
+from config.documents import Document
+from gatewright.doctor import diagnose
+from gatewright.doctor.state import MODELS, ClusterState
+from tests.gatewright.doctor.clusters import NOW, found, namespace
 
 API = {"apiVersion": "admissionregistration.k8s.io/v1"}
 CREATED = {"creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -179,3 +182,13 @@ def test_parameters_of_any_scope_are_found_by_name_or_selector(reference, is_fou
 def test_policies_without_the_effect_that_they_seem_to_have(objects, expected):
     """Each kind of fault is tested alone."""
     assert found(*objects) == expected
+
+
+def test_an_exception_from_a_policy_that_cannot_be_read_is_no_finding():
+    """Its policy may be the one that is malformed."""
+    state = ClusterState(frozenset(MODELS))
+    malformed = cluster_policy("Enforce") | {"spec": 7}
+    other = acting("policies.kyverno.io/v1", "ValidatingPolicy", "Deny")
+    problems = state.read(map(Document.of_object, [malformed, other, exception("k")]))
+    assert len(problems) == 1
+    assert diagnose(state, NOW) == []
