@@ -40,6 +40,8 @@ def convert_cel_policy(origin: Origin, context: Context) -> Iterator[ConvertedPo
         if controllers:
             refuse("it changes pods, and pod templates by rules that Kyverno generates", MUTATION)
         _refuse_patch_of_several_types(spec["mutations"], clauses, context.kinds)
+        for clause in clauses:  # a deletion has no object to change
+            clause["operations"] = [each for each in clause["operations"] if each != "DELETE"]
         written = {"mutations": spec["mutations"]} | cel_rules({**spec, "validations": ()})
     else:
         written = cel_rules(spec, of_pods=bool(controllers))

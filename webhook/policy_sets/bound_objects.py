@@ -134,6 +134,9 @@ def _policy(
     if policy is None:
         refuse("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')
     targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
+    if policy.targets and not targets:
+        text = "judges only cluster-scoped kinds; use a ClusterAdmissionPolicy"
+        refuse("spec.policy", f"{policy.name} {text}")
     match = with_plain_kinds(spec.match, [target.kind for target in targets])
     judged = {
         "kinds": {target.kind.kind for target in targets},

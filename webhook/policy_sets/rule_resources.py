@@ -37,6 +37,7 @@ def resources_of(
     fields = ("kinds", "operations", "subresources")
     # A clause without one of these has its default, whatever the targets of other clauses.
     in_use = [field for field in fields if any(getattr(each, field) for each in spec.match.any)]
+    never = {"DELETE"} if spec.mutations else set()  # a deletion has no object to change
     named: list[tuple[Kind, str, Iterable[str]]] = []
     clauses = []
     for index, written in enumerate(spec.match.any):
@@ -48,7 +49,7 @@ def resources_of(
             Target(kind, subresource, operations)
             for kind in kinds
             for subresource in dict.fromkeys((*OPERATIONS_OF, *subresources))
-            if (operations := operations_of(kind, subresource))
+            if (operations := tuple(sorted({*operations_of(kind, subresource)} - never)))
         ]
         plain = {"kinds": words and names, "subresources": subresources}
         clause = written.model_copy(update=plain)

@@ -216,10 +216,10 @@ def test_every_operation_on_a_session_is_connect():
     ]
 
 
-def mutating(resources, mutation):
+def mutating(resources, mutation, operations=("CREATE",)):
     """Return a MutatingPolicy about resources of apps."""
     rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": resources,
-            "operations": ["CREATE"]}  # fmt: skip
+            "operations": [*operations]}  # fmt: skip
     return {
         "apiVersion": "policies.kyverno.io/v1",
         "kind": "MutatingPolicy",
@@ -236,6 +236,9 @@ def test_a_mutating_policy_keeps_its_mutations():
         verdict(converted(mutating(["deployments", "statefulsets"], merge)), "Deployment")
         == "mutated"
     )
+    (every,) = converted(mutating(["deployments"], merge, ["*"])).converted
+    # a deletion has no object to change
+    assert every.spec["match"]["any"][0]["operations"] == ["CREATE", "UPDATE"]
     patch = {
         "patchType": "JSONPatch",
         "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/spec/paused', value: true}]"},

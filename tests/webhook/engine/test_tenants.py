@@ -9,7 +9,7 @@ import pytest
 from config.documents import Document
 from config.faults import FaultsError
 from tests.webhook.asking import ask
-from webhook.engine import Engine
+from webhook.engine import Engine, Policy
 from webhook.engine.kinds import Kind
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -135,6 +135,16 @@ def test_a_rule_about_a_custom_kind_that_is_defined_as_cluster_scoped_is_an_erro
     )
     for kinds in ((), [replace(issuer, namespaced=True)]):
         assert len(read(documents, catalogue(), kinds).policies) == 1
+
+
+def test_a_built_in_policy_about_cluster_scoped_kinds_is_an_error():
+    """It would judge nothing in the namespace."""
+    policies = {"classes": Policy("classes", kinds="StorageClass", validate=lambda *_: ())}
+    fault = "spec.policy: classes judges only cluster-scoped kinds; use a ClusterAdmissionPolicy"
+    with pytest.raises(FaultsError, match=f"^{re.escape(fault)}$"):
+        bind(written("classes"), policies)
+    cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
+    assert bind(written("classes") | cluster, policies).name == "own"
 
 
 def test_a_clause_for_some_of_the_kinds_is_right():

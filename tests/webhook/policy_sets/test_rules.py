@@ -659,6 +659,18 @@ def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
         assert [(path, text.partition("; known")[0]) for path, text in faults(**spec)] == [fault]
 
 
+def test_a_mutation_of_deletions_is_an_error():
+    """They have no object to change."""
+    match = {"any": [{"kinds": ["Pod"], "operations": ["DELETE"]}]}
+    mutation = patched("[JSONPatch{op: 'remove', path: '/spec'}]")
+    assert faults(match=match, mutations=[mutation]) == (
+        (
+            "spec.match.any[0].operations",
+            "matches nothing: with the rest of the clause, operations can only be CREATE, UPDATE",
+        ),
+    )
+
+
 @pytest.mark.parametrize("field", ["namespaceSelector", "objectSelector", "podSelector"])
 @pytest.mark.parametrize(
     ("selector", "is_wrong"),
