@@ -94,8 +94,9 @@ def changes(
     """
     there = {(each.namespace, each.name): each for each in existing}
     ordered = sorted(judged, key=lambda each: (each.namespace, each.kind, each.name, each.uid))
+    found = {(each.namespace, each.uid) for each in ordered}
     totals = accumulate(min(len(each.results), MAX_RESULTS) for each in ordered)
-    staying = sum(each.about in unread for each in there.values())
+    staying = sum(each.about in unread and key not in found for key, each in there.items())
     room = min(MAX_REPORTS - staying, sum(total <= MAX_TOTAL for total in totals))
     desired = {(each.namespace, each.uid): each for each in ordered[:room]}
     if left_out := ordered[room:]:

@@ -95,6 +95,14 @@ def test_reports_of_a_kind_that_could_not_be_listed_stay():
     assert (planned.apply, planned.delete) == ((), ())
 
 
+def test_a_report_that_stays_is_counted_once(monkeypatch: pytest.MonkeyPatch):
+    """Its object was listed before the list failed; no object is left out."""
+    monkeypatch.setattr(reports, "MAX_REPORTS", 2)
+    both = [judged("a"), judged("b")]
+    planned = changes(both[:1], [*map(stored, both)], {("apps", "Deployment")})
+    assert (planned.apply, planned.delete) == ((), ())
+
+
 def test_a_result_keeps_the_time_at_which_it_was_first_found():
     """Another result of the same object has its own time."""
     old = report(judged(), "openreports", NOW)
