@@ -16,6 +16,7 @@ from gatewright.doctor.hazards import (
     patch_commands,
     sparing,
 )
+from gatewright.doctor.models import AdmissionWebhook
 from gatewright.doctor.needs import (
     API_SERVICE,
     DEFAULT,
@@ -95,7 +96,7 @@ def _blocked(
     """Yield the finding about requests of one sort, if any is judged."""
     when, then = "While it does not answer", ""
     if check == "own-pods":
-        when, then = "If its last pod goes", ": the pods cannot come back"
+        when, then = "If its last pod goes", ": the webhook cannot come back"
     if requests:
         message = f"{each.name} judges {what} and fails closed. {when}, the API server refuses"
         message = f"{message} {_shortened(requests)}{then}"
@@ -161,8 +162,8 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazar
             blocking[0].configuration,
             blocking[0].path,
             f"{' -> '.join([*ring, ring[0]])}: the pods of each are judged by the next one, and "
-            f"all fail closed. If the pods of {listed(ring)} are gone at the same time, the API "
-            "server refuses to create any of them",
+            f"all fail closed. If the pods of {listed(ring)} are gone at the same time, none of "
+            "these webhooks comes back",
             f"exclude {space} from the webhooks of {ring[0]}",
             run=patch_commands((each, excluding(each, [space])) for each in blocking),
         )
@@ -174,30 +175,29 @@ def _blocked_by(
     state: ClusterState,
 ) -> dict[str, set[str]]:
     """Return, for each Service, the other Services whose webhooks judge its pods."""
-    groups: dict[str, list[tuple[str, Registered]]] = {}  # by namespaceSelector: few are different
+    groups: dict[str, tuple[AdmissionWebhook, set[str]]] = {}  # of webhooks that judge the same
     for name, webhooks in served.items():
         for each in webhooks:
             if any(is_named(each.webhook, need) for need in needs[name]):
-                selector = each.webhook.namespace_selector
-                words = "" if selector is None else selector.model_dump_json()
-                groups.setdefault(words, []).append((name, each))
+                words = each.webhook.model_dump_json(exclude={"name", "client_config"})
+                groups.setdefault(words, (each.webhook, set()))[1].add(name)
     spaces = {name.partition("/")[0] for name in served}
-    judging: dict[str, list[tuple[str, Registered]]] = {space: [] for space in spaces}
-    for members in groups.values():
-        webhook = members[0][1].webhook
+    judging: dict[str, list[tuple[AdmissionWebhook, set[str]]]] = {space: [] for space in spaces}
+    for webhook, names in groups.values():
         selector = webhook.namespace_selector
-        is_listed, names = allowed_labels(webhook).get(NAMESPACE_NAME, ANY)
-        for space in spaces & names if is_listed else spaces:
+        is_listed, listed_spaces = allowed_labels(webhook).get(NAMESPACE_NAME, ANY)
+        for space in spaces & listed_spaces if is_listed else spaces:
             if selector is None or state.selects(selector, space):
-                judging[space] += members
-    return {
-        name: {
-            other
-            for other, each in judging[name.partition("/")[0]]
-            if other != name and any(is_called(each.webhook, need, state) for need in needs[name])
-        }
-        for name in served
-    }
+                judging[space].append((webhook, names))
+    found = dict[str, set[str]]()
+    for name in served:
+        calling = (
+            names
+            for webhook, names in judging[name.partition("/")[0]]
+            if any(is_called(webhook, need, state) for need in needs[name])
+        )
+        found[name] = set[str]().union(*calling) - {name}
+    return found
 
 
 def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:

@@ -53,19 +53,19 @@ def _side_effects(each: Registered) -> Iterator[Hazard]:
 
 
 def _everything(each: Registered) -> Iterator[Hazard]:
-    operations = [
-        "every operation" if operation == "*" else operation
+    operations = {
+        "every operation" if operation == "*" else operation: None
         for rule in each.webhook.rules
         if "*" in rule.api_groups and {"*", "*/*"} & set(rule.resources)
         for operation in rule.operations
-    ]
+    }
     if each.fails_closed and operations:
         yield of_webhook(
             "all-resources",
             WARNING,
             each,
             f"{each.name} judges every resource of every group and fails closed. While it does not "
-            f"answer, the API server refuses {listed(operations)} of all that it selects",
+            f"answer, the API server refuses {listed(list(operations))} on all that it selects",
             "name the resources in `rules`",
         )
 

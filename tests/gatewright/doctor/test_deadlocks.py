@@ -38,8 +38,8 @@ def test_a_webhook_that_judges_its_own_pods_cannot_come_back():
     assert (finding.level, finding.check) == ("critical", "own-pods")
     assert finding.message == (
         "pods.guard.example.com judges requests for its own pods (behind guard/guard) and fails closed. If "
-        "its last pod goes, the API server refuses CREATE pods in guard (its pods cannot be created): the pods "
-        "cannot come back"
+        "its last pod goes, the API server refuses CREATE pods in guard (its pods cannot be created): the "
+        "webhook cannot come back"
     )
     requirement = {
         "key": "kubernetes.io/metadata.name",
@@ -155,8 +155,7 @@ def test_two_webhooks_that_need_each_other_are_a_cycle():
     )
     assert cycle.message == (
         "a/a -> b/b -> a/a: the pods of each are judged by the next one, and all fail closed. If "
-        "the pods of a/a and b/b are gone at the same time, the API server refuses to create any "
-        "of them"
+        "the pods of a/a and b/b are gone at the same time, none of these webhooks comes back"
     )
     assert cycle.remedy == (
         "exclude b from the webhooks of a/a: kubectl patch validatingwebhookconfiguration a "

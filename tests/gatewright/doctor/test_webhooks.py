@@ -74,6 +74,13 @@ def test_settings_of_one_webhook(changes, expected):
     assert found(configuration(webhook(**changes)), *backend()) == expected
 
 
+def test_the_refused_operations_are_named():
+    """A webhook that protects from deletion stops only deletions."""
+    deleting = EVERYTHING | {"operations": ["DELETE"]}
+    (finding,) = findings(configuration(webhook(rules=[deleting, deleting])), *backend())
+    assert finding.message.endswith("the API server refuses DELETE on all that it selects")
+
+
 def test_the_patch_sets_the_field():
     """The patch of the printed kubectl command is applied."""
     (finding,) = findings(configuration(webhook(timeoutSeconds=30)), *backend())
