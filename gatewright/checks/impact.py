@@ -16,11 +16,12 @@ def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
 
     Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly
     warned", "no longer warned", "patched otherwise" or "unchanged"; "error" if the policies of one
-    side cannot decide. Only newly denied objects have violations of level error.
+    side cannot decide. Only these and newly denied objects have violations of level error.
     """
-    for side in (new, old):
-        if side.verdict == "error":
-            return side
+    if new.verdict == "error":
+        return new
+    if old.verdict == "error":
+        return replace(old, violations=(*old.violations, *_only_in(new, old)))
     was_denied, is_denied = (
         any(each.level == "error" for each in side.violations) for side in (old, new)
     )

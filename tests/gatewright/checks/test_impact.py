@@ -89,6 +89,22 @@ def test_no_longer_denied_objects_are_no_error(impact):
     )
 
 
+def test_denials_are_listed_where_the_old_set_cannot_decide(impact):
+    """Whether they are new is unknown; the exit code is 3."""
+    where = "match: {any: [{namespaceSelector: {matchLabels: {tier: web}}}]}"
+    undecided = POLICY.replace("spec: {", f"spec: {{{where}, ").replace("few", "web")
+    Path("old.yaml").write_text(undecided % (5, "Deny"))
+    Path("new.yaml").write_text(f"{undecided % (5, 'Deny')}---\n{POLICY % (5, 'Deny')}")
+    code, out, _ = impact("old.yaml", "new.yaml", "shop.yaml")
+    head, undecided, denied, counts = out.splitlines()
+    assert (code, head) == (3, "error  Deployment web/shop  (shop.yaml:1)")
+    assert undecided.startswith(
+        "  shop.yaml:1: web: cannot be decided: the labels of namespace web"
+    )
+    assert denied == f"  shop.yaml:4: few: {DENIED}"
+    assert counts == "2 objects: 1 error, 1 unchanged"
+
+
 def test_another_limit_alone_is_no_change(impact):
     """An object beyond both limits is denied as before."""
     Path("six.yaml").write_text(POLICY % (6, "Deny"))
