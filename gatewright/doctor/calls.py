@@ -6,12 +6,13 @@ Source: k8s.io/apiserver/pkg/admission/plugin/webhook (rules, predicates, matchc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, NoReturn
 
 from config.api.admission import ResourceRule
 from gatewright.doctor.models import AdmissionWebhook
 from gatewright.doctor.state import ClusterState
 from webhook.cel.admission_environment import ADMISSION as NAMES
-from webhook.cel.errors import CelError
+from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.program import Program
 from webhook.engine.match import Labels, compile_selector
 
@@ -113,26 +114,36 @@ def _is_accepted(webhook: AdmissionWebhook, request: ExampleRequest, labels: Lab
     )
 
 
+class KnownFields(dict[str, Any]):
+    """Known fields of a request or an object: an error for a condition that tests another one."""
+
+    def __missing__(self, key: str) -> NoReturn:
+        if key in ("labels", "namespace"):
+            raise KeyError(key)  # it has none
+        raise EvaluationError(f"{key} is unknown")
+
+
 def _holds(expression: str, request: ExampleRequest, labels: Labels) -> bool:
     program = _compiled(expression)
     if program is None:
         return True
-    metadata = {"name": request.name, "labels": dict(labels)}
-    if request.namespace:
-        metadata["namespace"] = request.namespace
+    metadata = {"name": request.name, "namespace": request.namespace, "labels": dict(labels)}
+    known = KnownFields({key: value for key, value in metadata.items() if value})
     resource = {"group": request.group, "version": "v1", "resource": request.resource}
+    judged = KnownFields(metadata=known)
     values = {
-        "object": {"metadata": metadata},
-        "request": {
-            "operation": request.operation,
-            "resource": resource,
-            "requestResource": resource,
-            "subResource": request.subresource,
-            "name": request.name,
-            "namespace": request.namespace,
-            "userInfo": {"username": request.user, "groups": list(request.groups)},
-            "dryRun": False,
-        },
+        "object": judged,
+        "oldObject": judged if request.operation == "UPDATE" else None,
+        "request": KnownFields(
+            known,
+            operation=request.operation,
+            resource=resource,
+            requestResource=resource,
+            subResource=request.subresource,
+            namespace=request.namespace,
+            userInfo={"username": request.user, "groups": list(request.groups)},
+            dryRun=False,
+        ),
     }
     try:
         return program.evaluate(NAMES.activation(values)) is not False

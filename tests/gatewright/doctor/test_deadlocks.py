@@ -84,6 +84,28 @@ def test_a_webhook_that_is_not_called_for_its_own_pods_is_no_deadlock(changes):
 
 
 @pytest.mark.parametrize(
+    ("expression", "is_called"),
+    [
+        ("has(object.spec.hostNetwork) && object.spec.hostNetwork", True),
+        ("object.metadata.?ownerReferences.orValue([]).size() > 0", True),
+        ("request.name != ''", True),
+        ("request.operation == 'CREATE' && oldObject == null", True),
+        ("request.operation == 'UPDATE' && oldObject != null", True),
+        ("request.operation == 'UPDATE' && oldObject == null", False),
+        ("request.namespace != 'guard' && has(object.spec)", False),
+        ("!has(object.metadata.labels)", False),
+        ("object.metadata.labels['app'] != 'guard'", False),
+    ],
+)
+def test_a_condition_about_unknown_fields_may_be_true(expression, is_called):
+    """What is known still decides where it can."""
+    rules = [PODS | {"resources": ["pods", "pods/status"], "operations": ["CREATE", "UPDATE"]}]
+    conditions = [{"name": "a", "expression": expression}]
+    judge = webhook(rules=rules, namespaceSelector=HERE, matchConditions=conditions)
+    assert (("critical", "own-pods") in found(configuration(judge), *backend())) is is_called
+
+
+@pytest.mark.parametrize(
     ("resource", "operation", "group"),
     [
         ("pods/status", "UPDATE", ""),
