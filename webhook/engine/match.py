@@ -133,14 +133,15 @@ def compile_match(spec: MatchSpec) -> Match:
     return Match(tuple(clauses), globs(users), globs(exclude.groups), tuple(spec.any))
 
 
-def can_match(
+def selectable(
     clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None
-) -> bool:
-    """Return whether a clause can select a request for `targets`; a tenant's, in `namespace`."""
+) -> list[Target]:
+    """Return the targets of which a clause can select requests; a tenant's, in `namespace`."""
     compiled = _compile_clause(clause)
-    if namespace is None:
-        return any(map(compiled.can_select, targets))
-    return any(compiled.narrowed(target, namespace) is not None for target in targets)
+    names = compiled.namespaces
+    if namespace is not None and names is not None and not names.match(namespace):
+        return []
+    return [*filter(compiled.can_select, targets)]
 
 
 def globs(patterns: list[str] | None) -> Globs | None:

@@ -155,7 +155,9 @@ def _policy(
     ] or [
         fault
         for index, clause in enumerate(match.any)
-        for fault in clause_faults(f"spec.match.any[{index}]", clause, targets, namespace)
+        for fault in clause_faults(
+            f"spec.match.any[{index}]", clause, targets, namespace, lambda: targets
+        )
     ]
     if faults:
         raise FaultsError(faults)

@@ -1,13 +1,13 @@
 """Finds what prevents a match: clauses, words in them, and selectors that match nothing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pydantic.alias_generators import to_camel
 
 from config.api.match import Exclude, LabelSelector, LabelSelectorRequirement, MatchClause
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import Target
-from webhook.engine.match import can_match
+from webhook.engine.match import selectable
 from webhook.engine.request import NAME_LABEL
 
 # The fields that can prevent a match; what narrows most is reported first.
@@ -21,6 +21,7 @@ FIELDS = (
     "kinds",
 )
 EVERYBODY = ("system:authenticated", "system:unauthenticated")  # each user is in one of these
+MAX_FAULTS = 10  # of a policy object; finding the reason of each takes time
 UNREAD = (
     "the webhook does not look up what these subresources belong to; use `names` or "
     "`namespaceSelector`"
@@ -29,22 +30,32 @@ UNSATISFIABLE = "no request that the policy judges meets all of these conditions
 
 
 def clause_faults(
-    at: str, clause: MatchClause, targets: Sequence[Target], namespace: str | None
+    at: str,
+    clause: MatchClause,
+    targets: Iterable[Target],
+    namespace: str | None,
+    others: Callable[[], Sequence[Target]],
 ) -> Iterator[tuple[str, str]]:
     """Yield a fault for a clause that can match no request for `targets`, or for words in it.
 
-    `namespace` is that of a tenant's policy.
+    `namespace` is that of a tenant's policy. `others` returns the targets that a message can name.
     """
     yield from _selector_faults(at, clause, namespace)
-    if not can_match(clause, targets, namespace):
-        field, reason = _reason(clause, "the rest of the clause", targets, namespace)
+    found = selectable(clause, targets, namespace)
+    if not found:
+        field, reason = _reason(clause, "the rest of the clause", others(), namespace)
         yield f"{at}{field}", f"matches nothing: {reason}"
         return
-    for field in ("kinds", "operations", "subresources"):
+    in_use = {
+        "kinds": {target.kind.kind for target in found},
+        "operations": {operation for target in found for operation in target.operations},
+        "subresources": {target.subresource for target in found},
+    }
+    for field, words in in_use.items():
         for word in dict.fromkeys(getattr(clause, field) or ()):
-            with_word = clause.model_copy(update={field: [word]})
-            if not can_match(with_word, targets, namespace):
-                _, reason = _reason(with_word, "it", targets, namespace, but=field)
+            if word not in words:
+                with_word = clause.model_copy(update={field: [word]})
+                _, reason = _reason(with_word, "it", others(), namespace, but=field)
                 yield f"{at}.{field}", f'"{word}" matches nothing: {reason}'
 
 
@@ -97,9 +108,10 @@ def _reason(
 ) -> tuple[str, str]:
     """Return the path of a field without which a clause would match, and why it does not match."""
     for field in FIELDS:
-        without = clause.model_copy(update={field: None})
-        found = [each for each in targets if can_match(without, [each], namespace)]
-        if field != but and found:
+        if field == but or getattr(clause, field) is None:
+            continue
+        found = selectable(clause.model_copy(update={field: None}), targets, namespace)
+        if found:
             return f".{to_camel(field)}", _text(field, rest, found, namespace)
     return "", UNSATISFIABLE
 

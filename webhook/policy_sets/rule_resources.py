@@ -1,14 +1,16 @@
 """The resources that `match` selects for a policy object with CEL rules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 
 from config.api.match import MatchClause, MatchSpec
 from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
 from config.schemas import subresources as subresources_of
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
-from webhook.policy_sets.clause_faults import clause_faults
+from webhook.policy_sets.clause_faults import MAX_FAULTS, clause_faults
 from webhook.policy_sets.kind_names import kinds_named
 from webhook.policy_sets.named_kinds import cluster_scoped
 
@@ -45,15 +47,13 @@ def resources_of(
         words, subresources = written.kinds, written.subresources or [""]
         kinds = known if words is None else [*_kinds(faults, f"{at}.kinds", words)]
         names = [each.kind for each in kinds]
-        possible = [
-            Target(kind, subresource, operations)
-            for kind in kinds
-            for subresource in dict.fromkeys((*OPERATIONS_OF, *subresources))
-            if (operations := tuple(sorted({*operations_of(kind, subresource)} - never)))
-        ]
+        possible = _targets(kinds, subresources, never)
         plain = {"kinds": words and names, "subresources": subresources}
         clause = written.model_copy(update=plain)
-        faults += _faults(at, clause, possible, namespace) if possible else ()
+        if kinds and len(faults) < MAX_FAULTS:
+            everything = partial(_targets, kinds, (*OPERATIONS_OF, *subresources), never)
+            found = _faults(at, clause, possible, kinds, namespace, everything)
+            faults += islice(found, MAX_FAULTS)
         targets = [*_selected(clause, possible)]
         named += targets
         values = {
@@ -70,19 +70,38 @@ def resources_of(
 def _selected(
     clause: MatchClause, possible: Iterable[Target]
 ) -> Iterator[tuple[Kind, str, set[str]]]:
-    """Yield the subresources that a clause names, with the operations that it names or implies."""
+    """Yield the subresources of a clause, with the operations that it names or implies."""
     for target in possible:
         default = ("CONNECT",) if target.subresource in CONNECTED else CREATE_AND_UPDATE
-        operations = {*target.operations}.intersection(clause.operations or default)
-        if operations and target.subresource in (clause.subresources or ()):
+        if operations := {*target.operations}.intersection(clause.operations or default):
             yield target.kind, target.subresource, operations
 
 
+def _targets(
+    kinds: Iterable[Kind], subresources: Iterable[str], never: Collection[str]
+) -> list[Target]:
+    """Return the subresources that kinds have, with all operations but some."""
+    found = []
+    for kind in kinds:
+        for subresource in dict.fromkeys(subresources):
+            possible = operations_of(kind, subresource)
+            if operations := tuple(each for each in possible if each not in never):
+                found.append(Target(kind, subresource, operations))
+    return found
+
+
 def _faults(
-    at: str, clause: MatchClause, possible: list[Target], namespace: str | None
+    at: str,
+    clause: MatchClause,
+    possible: list[Target],
+    kinds: Iterable[Kind],
+    namespace: str | None,
+    others: Callable[[], list[Target]],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a clause of known kinds, given all that can occur with them."""
-    kinds = dict.fromkeys(target.kind for target in possible)
+    """Yield the faults of a clause of known kinds.
+
+    `possible` are the subresources that it names, and `others` returns all of its kinds.
+    """
     of_cluster = [kind for kind in kinds if namespace is not None and not kind.namespaced]
     known = {*OPERATIONS_OF, *(target.subresource for target in possible)}
     unknown = [each for each in clause.subresources or () if each not in known]
@@ -92,7 +111,7 @@ def _faults(
         hint = did_you_mean(subresource, OPERATIONS_OF)
         yield f"{at}.subresources", f'unknown subresource "{subresource}"{hint}'
     if not of_cluster and not unknown:
-        yield from clause_faults(at, clause, possible, namespace)
+        yield from clause_faults(at, clause, possible, namespace, others)
 
 
 def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:
@@ -101,6 +120,8 @@ def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Ta
     for kind, subresource, operations in named:
         key = kind.group, kind.plural, subresource
         before = found.get(key, Target(kind, subresource, ()))
+        if key in found and before.kind == kind and {*before.operations}.issuperset(operations):
+            continue
         merged = tuple(sorted({*before.operations, *operations}))
         if before.kind != kind:
             versions = tuple(dict.fromkeys((*kind.versions, *before.kind.versions)))

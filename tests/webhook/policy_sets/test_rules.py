@@ -1,5 +1,7 @@
 """Policy objects with rules in CEL."""
 
+import time
+
 import jsonpatch
 import orjson
 import pytest
@@ -657,6 +659,19 @@ def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
         bound(**spec)
     else:
         assert [(path, text.partition("; known")[0]) for path, text in faults(**spec)] == [fault]
+
+
+def test_a_large_match_is_checked_in_linear_time():
+    """At most ten reasons are looked for: each takes time."""
+    kinds = [f"g{number}.io/v1/K{number}" for number in range(2000)]
+    words = [f"s{number}" for number in range(5000)]
+    wrong = {"subresources": ["exec"], "operations": ["CREATE"]}
+    rules = {"validations": [{"expression": "true"}]}
+    begin = time.process_time()
+    assert faults(match={"any": [{"kinds": kinds, "podSelector": {}}]}, **rules)
+    assert not faults(match={"any": [{"kinds": kinds[:1], "subresources": words}]}, **rules)
+    assert len(faults(match={"any": [wrong] * 1000}, **rules)) == 10
+    assert time.process_time() - begin < 3
 
 
 def test_a_mutation_of_deletions_is_an_error():
