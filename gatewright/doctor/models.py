@@ -4,7 +4,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import (
-    AliasChoices,
     AliasPath,
     Field,
     ValidationError,
@@ -19,10 +18,8 @@ from config.api.meta import ApiModel, ObjectMeta
 from config.api.rules import MatchCondition
 from kube.resource import title
 
-SERVICE_LABEL = "kubernetes.io/service-name"
 
-
-def _at(path: str, default: Any) -> Any:
+def at(path: str, default: Any) -> Any:
     """Return a field that is read at a path of the object."""
     return Field(default, validation_alias=AliasPath(*path.split(".")))
 
@@ -71,11 +68,6 @@ class ClusterObject(ApiModel):
     def title(self) -> str:
         """Kind, namespace and name."""
         return title(self.kind, self.metadata.namespace, self.metadata.name)
-
-    @property
-    def place(self) -> str:
-        """Where it is looked for: its namespace."""
-        return self.metadata.namespace
 
 
 class ServiceReference(ApiModel):
@@ -139,16 +131,16 @@ class ServicePort(ApiModel):
 class ClusterService(FlatModel, ClusterObject):
     """A Service."""
 
-    selector: dict[str, str] = _at("spec.selector", {})
-    ports: list[ServicePort] = _at("spec.ports", [])
-    type: str = _at("spec.type", "ClusterIP")
-    cluster_ip: str = _at("spec.clusterIP", "")
+    selector: dict[str, str] = at("spec.selector", {})
+    ports: list[ServicePort] = at("spec.ports", [])
+    type: str = at("spec.type", "ClusterIP")
+    cluster_ip: str = at("spec.clusterIP", "")
 
 
 class SliceEndpoint(FlatModel):
     """One address of an EndpointSlice; an unset `ready` counts as true (discovery/v1)."""
 
-    ready: bool = _at("conditions.ready", True)
+    ready: bool = at("conditions.ready", True)
     node_name: str = ""
 
 
@@ -157,11 +149,6 @@ class EndpointSlice(FlatModel, ClusterObject):
 
     endpoints: list[SliceEndpoint] = Field([])
     ports: list[ServicePort] = Field([])
-
-    @property
-    def place(self) -> str:
-        """Where it is looked for: its Service."""
-        return f"{self.metadata.namespace}/{self.metadata.labels.get(SERVICE_LABEL)}"
 
 
 class TlsSecret(FlatModel, ClusterObject):
@@ -174,16 +161,16 @@ class TlsSecret(FlatModel, ClusterObject):
 class SecretVolume(FlatModel):
     """A volume, with the name of its Secret, if it is of one."""
 
-    secret_name: str = _at("secret.secretName", "")
+    secret_name: str = at("secret.secretName", "")
 
 
 class ServingWorkload(FlatModel, ClusterObject):
     """A Deployment, StatefulSet or DaemonSet; a DaemonSet has no number of replicas."""
 
-    replicas: int = _at("spec.replicas", 1)
-    labels: dict[str, str] = _at("spec.template.metadata.labels", {})
-    volumes: list[SecretVolume] = _at("spec.template.spec.volumes", [])
-    priority_class: str = _at("spec.template.spec.priorityClassName", "")
+    replicas: int = at("spec.replicas", 1)
+    labels: dict[str, str] = at("spec.template.metadata.labels", {})
+    volumes: list[SecretVolume] = at("spec.template.spec.volumes", [])
+    priority_class: str = at("spec.template.spec.priorityClassName", "")
 
     @property
     def has_replicas(self) -> bool:
@@ -194,15 +181,15 @@ class ServingWorkload(FlatModel, ClusterObject):
 class Autoscaler(FlatModel, ClusterObject):
     """A HorizontalPodAutoscaler."""
 
-    target_kind: str = _at("spec.scaleTargetRef.kind", "")
-    target_name: str = _at("spec.scaleTargetRef.name", "")
-    minimum: int = _at("spec.minReplicas", 1)
+    target_kind: str = at("spec.scaleTargetRef.kind", "")
+    target_name: str = at("spec.scaleTargetRef.name", "")
+    minimum: int = at("spec.minReplicas", 1)
 
 
 class DisruptionBudget(FlatModel, ClusterObject):
     """A PodDisruptionBudget."""
 
-    selector: LabelSelector | None = _at("spec.selector", None)
+    selector: LabelSelector | None = at("spec.selector", None)
 
 
 class ServedVersion(ApiModel):
@@ -216,12 +203,12 @@ class ServedVersion(ApiModel):
 class ResourceDefinition(FlatModel, ClusterObject):
     """A CustomResourceDefinition."""
 
-    group: str = _at("spec.group", "")
-    plural: str = _at("spec.names.plural", "")
-    versions: list[ServedVersion] = _at("spec.versions", [])
-    stored: list[str] = _at("status.storedVersions", [])
-    conversion: str = _at("spec.conversion.strategy", "None")
-    converter: ClientConfig = _at("spec.conversion.webhook.clientConfig", ClientConfig())
+    group: str = at("spec.group", "")
+    plural: str = at("spec.names.plural", "")
+    versions: list[ServedVersion] = at("spec.versions", [])
+    stored: list[str] = at("status.storedVersions", [])
+    conversion: str = at("spec.conversion.strategy", "None")
+    converter: ClientConfig = at("spec.conversion.webhook.clientConfig", ClientConfig())
 
     @property
     def is_converted(self) -> bool:
@@ -233,11 +220,11 @@ class ResourceDefinition(FlatModel, ClusterObject):
 class ApiService(FlatModel, ClusterObject):
     """An APIService: an aggregated API, if it names a Service."""
 
-    group: str = _at("spec.group", "")
-    version: str = _at("spec.version", "")
-    service: ServiceReference | None = _at("spec.service", None)
-    ca_bundle: str = _at("spec.caBundle", "")
-    is_unverified: bool = _at("spec.insecureSkipTLSVerify", False)
+    group: str = at("spec.group", "")
+    version: str = at("spec.version", "")
+    service: ServiceReference | None = at("spec.service", None)
+    ca_bundle: str = at("spec.caBundle", "")
+    is_unverified: bool = at("spec.insecureSkipTLSVerify", False)
 
 
 class ClusterPolicy(ClusterObject):
@@ -250,43 +237,3 @@ class ClusterBinding(ClusterObject):
     """The binding of an admission policy."""
 
     spec: BindingSpec
-
-
-class ActionOverride(FlatModel):
-    """The action of a policy of Kyverno in some namespaces."""
-
-    action: str = ""
-
-
-class ForeignRule(FlatModel):
-    """A rule of a policy of Kyverno."""
-
-    validation: dict[str, object] | None = _at("validate", None)
-    action: str = _at("validate.failureAction", "")
-    overrides: list[ActionOverride] = _at("validate.failureActionOverrides", [])
-
-
-class ExceptedPolicy(FlatModel):
-    """A policy that an exception names, in any of the three APIs that have exceptions."""
-
-    name: str = Field("", validation_alias=AliasChoices("policyName", "policy", "name"))
-
-
-class ReportedCondition(FlatModel):
-    """A condition of the status."""
-
-    type: str = ""
-    reason: str = ""
-
-
-class ForeignPolicy(FlatModel, ClusterObject):
-    """A policy or an exception of Kyverno, Gatekeeper or Gatewright."""
-
-    enforcement_action: str = _at("spec.enforcementAction", "deny")
-    validation_actions: list[str] = _at("spec.validationActions", [])
-    failure_action: str = _at("spec.validationFailureAction", "Audit")
-    overrides: list[ActionOverride] = _at("spec.validationFailureActionOverrides", [])
-    rules: list[ForeignRule] = _at("spec.rules", [])
-    exceptions: list[ExceptedPolicy] = _at("spec.exceptions", [])
-    policy_refs: list[ExceptedPolicy] = _at("spec.policyRefs", [])
-    conditions: list[ReportedCondition] = _at("status.conditions", [])

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from config.api.match import LabelSelector
+from gatewright.doctor.foreign import ForeignPolicy
 from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
-from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
+from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
 from kube.resource import group_version, title
 from webhook.engine.match import compile_selector

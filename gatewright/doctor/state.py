@@ -11,10 +11,12 @@ from config.api.match import LabelSelector
 from config.documents import Document
 from config.faults import faults
 from gatewright.doctor import models
+from gatewright.doctor.foreign import ForeignPolicy
 from gatewright.doctor.models import (
     AdmissionWebhook,
     ClusterObject,
     ClusterService,
+    EndpointSlice,
     ServiceReference,
     ServingWorkload,
     WebhookConfiguration,
@@ -36,13 +38,14 @@ MODELS: Mapping[tuple[str, str], type[ClusterObject]] = {
     ("", "Service"): ClusterService,
     ("", "Namespace"): ClusterObject,
     ("", "Secret"): models.TlsSecret,
-    ("discovery.k8s.io", "EndpointSlice"): models.EndpointSlice,
+    ("discovery.k8s.io", "EndpointSlice"): EndpointSlice,
     ("policy", "PodDisruptionBudget"): models.DisruptionBudget,
     ("apps", "Deployment"): ServingWorkload,
     ("apps", "StatefulSet"): ServingWorkload,
     ("apps", "DaemonSet"): ServingWorkload,
     ("autoscaling", "HorizontalPodAutoscaler"): models.Autoscaler,
 }
+SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice
 FOREIGN_GROUPS = ("kyverno.io", "constraints.gatekeeper.sh", "gatewright.io")
 READ = TypeVar("READ", bound=ClusterObject)
 WebhookKey = tuple[str, int]  # the title of its configuration, and its index there
@@ -113,12 +116,14 @@ class ClusterState:
 
     def add(self, group: str, object: ClusterObject) -> None:
         """Add one object of an API group; the first of a name counts."""
-        model, metadata = type(object), object.metadata
+        metadata, place = object.metadata, object.metadata.namespace
+        if isinstance(object, EndpointSlice):
+            place += f"/{metadata.labels.get(SERVICE_LABEL)}"
         key = group, object.kind, metadata.namespace, metadata.name
         if key not in self._by_name:
             self._by_name[key] = object
             self._by_kind.setdefault((group, object.kind), []).append(object)
-            self._within.setdefault((model, object.place), []).append(object)
+            self._within.setdefault((type(object), place), []).append(object)
             if isinstance(object, ServingWorkload):
                 for item in object.labels.items():
                     self._labelled.setdefault((metadata.namespace, *item), []).append(object)
@@ -130,7 +135,7 @@ class ClusterState:
             group, kind = group_kind(document.value)
             model = MODELS.get((group, kind))
             if model is None and group.endswith(FOREIGN_GROUPS):
-                model = models.ForeignPolicy
+                model = ForeignPolicy
             if not all(isinstance(document.value.get(e), str) for e in ("apiVersion", "kind")):
                 model = ClusterObject  # which refuses it
             if model is None:
