@@ -113,7 +113,7 @@ class PolicyStatuses:
         None for an exception before policies are in force; their arrival enqueues it again.
         """
         try:
-            bound = bind(document_of(stored), self._catalogue)
+            bound = bind(document_of(stored), self._catalogue, stored=True)
             if isinstance(bound, BoundException):
                 policies = self._policies()
                 return None if policies is None else self._judged_exception(bound, policies, now)

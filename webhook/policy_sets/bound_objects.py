@@ -44,8 +44,11 @@ class Rules:
     depends_on_sender: bool = False  # whether the condition depends on the user or the operation
 
 
-def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
-    """Return the policy or exception of one object. Raises FaultsError with all faults."""
+def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPolicy | BoundException:
+    """Return the policy or exception of one object. Raises FaultsError with all faults.
+
+    A `stored` object stays in force if words of its match add nothing.
+    """
     if not isinstance(value, dict):
         refuse("", "not an object")
     if value.get("apiVersion") != API_VERSION or value.get("kind") not in POLICY_SET_KINDS:
@@ -68,11 +71,11 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         # Imported here: it imports CEL, 40 modules that most policy sets do not need.
         from webhook.policy_sets.rules import compile_rules
 
-        rules = compile_rules(spec, namespace)
+        rules = compile_rules(spec, namespace, stored=stored)
     if rules.policy is not None:
         policy, params, match = rules.policy, rules.params, rules.match
     else:
-        policy, match = _policy(spec, catalogue, namespace)
+        policy, match = _policy(spec, catalogue, namespace, stored=stored)
         params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
     if faults := [*exclude_faults(match.exclude)]:
         raise FaultsError(faults)
@@ -123,7 +126,7 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _policy(
-    spec: AdmissionPolicySpec, catalogue: Catalogue, namespace: str | None
+    spec: AdmissionPolicySpec, catalogue: Catalogue, namespace: str | None, *, stored: bool
 ) -> tuple[Policy, MatchSpec]:
     """Return the named built-in policy, and the match with plain names of kinds.
 
@@ -156,7 +159,7 @@ def _policy(
         fault
         for index, clause in enumerate(match.any)
         for fault in clause_faults(
-            f"spec.match.any[{index}]", clause, targets, namespace, lambda: targets
+            f"spec.match.any[{index}]", clause, targets, namespace, lambda: targets, stored=stored
         )
     ]
     if faults:

@@ -35,16 +35,20 @@ def clause_faults(
     targets: Iterable[Target],
     namespace: str | None,
     others: Callable[[], Sequence[Target]],
+    *,
+    stored: bool,
 ) -> Iterator[tuple[str, str]]:
     """Yield a fault for a clause that can match no request for `targets`, or for words in it.
 
     `namespace` is that of a tenant's policy. `others` returns the targets that a message can name.
+    Words that add nothing are no fault of a `stored` object, which may be older than this rule.
     """
     yield from _selector_faults(at, clause, namespace)
     found = selectable(clause, targets, namespace)
     if not found:
         field, reason = _reason(clause, "the rest of the clause", others(), namespace)
         yield f"{at}{field}", f"matches nothing: {reason}"
+    if stored or not found:
         return
     in_use = {
         "kinds": {target.kind.kind for target in found},

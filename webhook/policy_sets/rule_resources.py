@@ -29,11 +29,15 @@ OPERATIONS_OF = {
 
 
 def resources_of(
-    faults: list[tuple[str, str]], spec: AdmissionPolicySpec, namespace: str | None
+    faults: list[tuple[str, str]],
+    spec: AdmissionPolicySpec,
+    namespace: str | None,
+    *,
+    stored: bool = False,
 ) -> tuple[tuple[Target, ...], MatchSpec]:
     """Return the resources that `match` names (all known ones by default), and the match.
 
-    `namespace` is that of a tenant's policy.
+    `namespace` is that of a tenant's policy; `stored` is as for `bind`.
     """
     known = [kind for kind in KINDS.values() if kind.namespaced or namespace is None]
     fields = ("kinds", "operations", "subresources")
@@ -52,7 +56,7 @@ def resources_of(
         clause = written.model_copy(update=plain)
         if kinds and len(faults) < MAX_FAULTS:
             everything = partial(_targets, kinds, (*OPERATIONS_OF, *subresources), never)
-            found = _faults(at, clause, possible, kinds, namespace, everything)
+            found = _faults(at, clause, possible, kinds, namespace, everything, stored=stored)
             faults += islice(found, MAX_FAULTS)
         targets = [*_selected(clause, possible)]
         named += targets
@@ -97,6 +101,8 @@ def _faults(
     kinds: Iterable[Kind],
     namespace: str | None,
     others: Callable[[], list[Target]],
+    *,
+    stored: bool,
 ) -> Iterator[tuple[str, str]]:
     """Yield the faults of a clause of known kinds.
 
@@ -111,7 +117,7 @@ def _faults(
         hint = did_you_mean(subresource, OPERATIONS_OF)
         yield f"{at}.subresources", f'unknown subresource "{subresource}"{hint}'
     if not of_cluster and not unknown:
-        yield from clause_faults(at, clause, possible, namespace, others)
+        yield from clause_faults(at, clause, possible, namespace, others, stored=stored)
 
 
 def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:

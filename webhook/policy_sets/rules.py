@@ -85,14 +85,15 @@ def _listed(spec: Spec) -> Iterator[str]:
     yield from (each.patch_type for each in spec.mutations)
 
 
-def compile_rules(spec: AdmissionPolicySpec, namespace: str | None) -> Rules:
+def compile_rules(spec: AdmissionPolicySpec, namespace: str | None, *, stored: bool) -> Rules:
     """Compile a policy object's rules and conditions. Raises FaultsError with all faults.
 
-    `namespace` is that of a tenant's policy.
+    `namespace` is that of a tenant's policy; `stored` is as for `bind`.
     """
     faults: list[tuple[str, str]] = []
     has_rules, is_of_tenant = spec.policy is None, namespace is not None
-    resources, match = resources_of(faults, spec, namespace) if has_rules else ((), spec.match)
+    named = resources_of(faults, spec, namespace, stored=stored) if has_rules else ((), spec.match)
+    resources, match = named
     has_params = bool(spec.params) or not has_rules
     found = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=is_of_tenant)
     condition = (lambda request: found.apply(request, spec.params)) if found.conditions else None

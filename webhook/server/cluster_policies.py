@@ -126,7 +126,7 @@ class PolicyObjects:
         document = document_of(entry.object)
         try:
             self._check_room(id, document)
-            bound = bind(document, self._catalogue)
+            bound = bind(document, self._catalogue, stored=True)
             if isinstance(bound, BoundPolicy) and bound.policy.mutate is not None:
                 check(_policy_set(self._good | {id: bound}))
         except (FaultsError, ConflictingPoliciesError) as error:

@@ -437,6 +437,20 @@ async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cl
     assert (names(cluster), cluster.policies.objects.problems) == ({"b", "c"}, {})
 
 
+async def test_a_stored_object_stays_in_force_if_words_of_its_match_add_nothing(server, cluster):
+    """It may have been stored by a release that accepted them; only a new object must not have them."""
+    built_in = {"kinds": ["Deployment", "HorizontalPodAutoscaler"], "subresources": ["scale"]}
+    cel = {"kinds": ["Deployment"], "subresources": ["", "exec"], "operations": ["CREATE"]}
+    for name, clause, sort in (
+        ("built-in", built_in, {"policy": "replica-limits"}),
+        ("cel", cel, {"validations": [{"expression": "false"}]}),
+    ):
+        spec = {"match": {"any": [clause]}} | sort
+        server.create(CLUSTER, {"metadata": {"name": name}, "spec": spec})
+    await cluster.seen()
+    assert (names(cluster), cluster.policies.objects.problems) == ({"built-in", "cel"}, {})
+
+
 def names(cluster: Cluster) -> set[str]:
     """Return the names of the objects in force."""
     return {each.name for each in cluster.policies.engine.policies if not each.policy.always}
