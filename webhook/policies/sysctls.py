@@ -5,7 +5,7 @@ other pods.
 
 Allowed: `sysctls: [{name: net.ipv4.tcp_syncookies, value: "1"}]`, and others listed in `allowed`.
 Denied:  `sysctls: [{name: kernel.msgmax, value: "65536"}]`; those listed in `denied`, with either
-separator.
+separator, or both.
 Fix: remove it, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
@@ -55,17 +55,21 @@ def validate(request: Request, params: Sysctls) -> Violations:
         name = sysctl.string("name") or ""
         if not params.allowed.match(name):
             rule = "it is not among the sysctls that pods may set"
-        elif params.denied.match(_dotted(name)):
+        elif any(map(params.denied.match, _dotted(name))):
             rule = f"pods must not set {', '.join(params.denied)}"
         else:
             continue
         yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
 
 
-def _dotted(name: str) -> str:
-    """Return a sysctl's name with dots: the API takes slashes too (kernel/msgmax)."""
+def _dotted(name: str) -> tuple[str, str]:
+    """Return the names with dots that a name may stand for: `kernel/msgmax`, `net/eno2.100/mtu`.
+
+    The first separator decides for sysctl(8); container runtimes also read every dot as a slash.
+    """
     separators = [character for character in name if character in "./"]
-    return name.translate(SWAPPED) if separators[:1] == ["/"] else name
+    swapped = name.translate(SWAPPED) if separators[:1] == ["/"] else name
+    return swapped, name.replace("/", ".")
 
 
 POLICY = Policy("sysctls", Sysctls, validate=validate, category="pod-security")
