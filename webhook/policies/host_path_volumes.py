@@ -5,8 +5,9 @@ of every pod on the node. A pod that can write there controls the node.
 
 Judged: `hostPath` volumes of pods, and PersistentVolumes, which any pod can mount through a claim.
 Paths are compared by whole components: `/var/log` contains `/var/log/pods` but not `/var/logs`. A
-path with `..` never matches. Symbolic links on the node are not resolved: list both `/var/run` and
-`/run`. PersistentVolumes of type `local` are ignored.
+path with `..` or a backslash, which Windows nodes read as a slash, never matches. Symbolic links on
+the node are not resolved: list both `/var/run` and `/run`. PersistentVolumes of type `local` are
+ignored.
 
 Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where
 `read_only` is set.
@@ -70,7 +71,7 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
         path = volume.string(PATH) or ""
         directory = _directory(path)
         holding = [each for each in params.allowed if directory.startswith(_directory(each.prefix))]
-        allowing = holding if "/../" not in directory else []
+        allowing = holding if "/../" not in directory and "\\" not in path else []
         is_for_reading = all(each.read_only for each in allowing)
         if any(_overlap(directory, _directory(each)) for each in params.denied):
             rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
