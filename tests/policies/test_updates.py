@@ -23,6 +23,7 @@ SAFE = {  # a container that inherits nothing from its pod
         "seccompProfile": {"type": "RuntimeDefault"},
         "appArmorProfile": {"type": "RuntimeDefault"},
         "seLinuxOptions": {"type": "container_t"},
+        "windowsOptions": {"hostProcess": False},
     },
 }
 
