@@ -48,8 +48,11 @@ def _covers(rule: Fields, verb: str) -> bool:
     """Return whether a rule covers a resource that a verb acts on, or such a subresource."""
     groups, resources = ACTED_ON[verb]
     in_groups = {*rule.strings("apiGroups")}
-    of_extras = (f"{EXTRAS}/", "*/") if in_groups & {"*", AUTHENTICATION} else (f"{EXTRAS}/",)
+    in_authentication = not in_groups.isdisjoint({"*", AUTHENTICATION})
+    of_extras = (f"{EXTRAS}/", "*/") if in_authentication else (f"{EXTRAS}/",)
     named = {EXTRAS if each.startswith(of_extras) else each for each in rule.strings("resources")}
+    if in_authentication and "nodes" in named:  # impersonate:arbitrary-node acts on them
+        named.add("users")
     return not (groups.isdisjoint(in_groups) or resources.isdisjoint(named))
 
 
