@@ -2,7 +2,7 @@
 
 Why: a HorizontalPodAutoscaler without `minReplicas` scales down to one replica, whatever the
 workload's `replicas`; one with equal bounds does nothing. Judged: HorizontalPodAutoscalers, and
-KEDA's ScaledObjects.
+KEDA's ScaledObjects with their `idleReplicaCount`.
 
 Allowed: `minReplicas: 2` with `maxReplicas: 5`.
 Denied:  no `minReplicas`, which means 1; `minReplicas: 2` with `maxReplicas: 2`.
@@ -12,7 +12,7 @@ Fix: raise the bound that the message names.
 from pydantic import Field
 
 from webhook.engine import Fix, Params, Policy, Request, Violation, Violations
-from webhook.policies.replica_limits import numbers
+from webhook.policies.replica_limits import judge_idle, numbers
 
 
 class AutoscalerBounds(Params):
@@ -30,10 +30,11 @@ class AutoscalerBounds(Params):
 def validate(request: Request, params: AutoscalerBounds) -> Violations:
     """Yield a violation for too low a lower bound, and for bounds too near to each other."""
     (lower, lowest, missing), *uppers = numbers(request)
-    if lowest < params.minimum and not (params.allow_zero and lowest == 0):
-        enough = params.minimum
-        rule = f"autoscalers must keep at least {enough} replicas"
+    enough = params.minimum
+    rule = f"autoscalers must keep at least {enough} replicas"
+    if lowest < enough and not (params.allow_zero and lowest == 0):
         yield _too_low(request, lower, lowest, enough, rule, missing)
+    yield from judge_idle(request, enough, rule, allow_zero=params.allow_zero)
     for upper, highest, _ in uppers:
         if highest - lowest < params.spread:
             rule = f"the bounds of autoscalers must be at least {params.spread} apart"

@@ -23,6 +23,7 @@ PATHS: dict[str, dict[str, int | None]] = {
     "ScaledObject": {"spec.minReplicaCount": 0, "spec.maxReplicaCount": 100},
     "Scale": {"spec.replicas": 0},  # the API leaves 0 out
 }
+IDLE = "spec.idleReplicaCount"  # of a ScaledObject: replicas while nothing triggers it
 
 
 class ReplicaLimits(Params):
@@ -55,11 +56,20 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
             )
     path, number, found = judged[0]
     is_allowed = number >= least or (params.allow_zero and number == 0)
+    rule = f"{params.tier} workloads need at least {least} replicas"
     if not is_allowed and not _is_of_deployment(request):
-        rule = f"{params.tier} workloads need at least {least} replicas"
         fix = f"set it to {least} or more{', or to 0' if params.allow_zero else ''}"
         under = least - number
         yield request.violation(path, number, rule, fix, found=found, excess=under, fix_value=least)
+    yield from judge_idle(request, least, rule, allow_zero=params.allow_zero)
+
+
+def judge_idle(request: Request, minimum: int, rule: str, *, allow_zero: bool) -> Violations:
+    """Yield a violation for a number of idle replicas below the minimum."""
+    idle = request.integer(IDLE)
+    if idle is not None and idle < minimum and not (allow_zero and idle == 0):
+        excess = minimum - idle
+        yield request.violation(IDLE, idle, rule, "remove it", excess=excess, fix_value=None)
 
 
 def _is_of_deployment(request: Request) -> bool:
