@@ -33,7 +33,7 @@ from webhook.policies._records import is_scaled_by_deployment
 BUDGETS, WORKLOADS = ("disruption_budgets", "workloads")
 
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
-PERCENT = re.compile(r"([0-9]{1,9})%")
+PERCENT = re.compile(r"0*([0-9]{1,9})%")
 NEVER = "a budget must allow the eviction of at least one pod"
 PodRequirement = tuple[str | None, str | None, list[str]]  # key, operator, values
 SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "scale")
