@@ -45,7 +45,7 @@ def validate(request: Request, params: Groups) -> Violations:
         for id in found:
             if id is not None and not any_holds(group.allowed, id):
                 yield pod.violation(path, id, _rule(group), "set an id that is allowed")
-        if group.required and not pod.is_set(path) and not is_windows(pod):
+        if group.required and found in ([], [None]) and not is_windows(pod):
             yield pod.violation(path, None, _rule(group), "set it", found="unset")
 
 
