@@ -9,13 +9,15 @@ Allowed: `nodePort: 30080` with `ranges: [{minimum: 30000, maximum: 30999}]`; a 
 ports.
 Denied:  `nodePort: 31000`; a NodePort or LoadBalancer without explicit node ports.
 Fix: set a port within the ranges; a LoadBalancer needs none with `allocateLoadBalancerNodePorts:
-false`.
+false`, but with `externalTrafficPolicy: Local` a `healthCheckNodePort`.
 """
 
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._ranges import Range, any_holds, listed
+
+HEALTH = "spec.healthCheckNodePort"
 
 
 class NodePorts(Params):
@@ -36,9 +38,11 @@ def validate(request: Request, params: NodePorts) -> Violations:
             yield port.violation(
                 "nodePort", number, rule, "name one of these", found=None if number else "missing"
             )
-    health = request.integer("spec.healthCheckNodePort")
-    if health and not any_holds(params.ranges, health):
-        yield request.violation("spec.healthCheckNodePort", health, rule, "name one of these")
+    health = request.integer(HEALTH) or 0
+    picks = type == "LoadBalancer" and request.string("spec.externalTrafficPolicy") == "Local"
+    if (health or picks) and not any_holds(params.ranges, health):
+        found = None if health else "missing"
+        yield request.violation(HEALTH, health, rule, "name one of these", found=found)
 
 
 POLICY = Policy("node-ports", NodePorts, validate=validate, kinds=("Service",), category="network")
