@@ -105,7 +105,12 @@ def fields_of(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def kinds_of(block: Mapping[str, Any] | None) -> list[str]:
     """Return the kinds that a match or exclude names, without group and version."""
+    return [kind.rpartition("/")[2] for kind in spelled_kinds(block)]
+
+
+def spelled_kinds(block: Mapping[str, Any] | None) -> list[str]:
+    """Return the kinds that a match or exclude names, as they are spelled."""
     named = [(each.get("resources") or {}).get("kinds") for each in filters(block)[1]]
     # A rule with another value is not converted, but its policy may have more rules.
     lists = [each for each in named if isinstance(each, list)]
-    return [kind.rpartition("/")[2] for kinds in lists for kind in kinds]
+    return [kind for kinds in lists for kind in kinds]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from config.documents import Document
-from gatewright.migrate.results import EVERY_KIND, refuse
+from gatewright.migrate.results import EVERY_KIND, OMIT, refuse
 from webhook.engine.kinds import Kind, plural
 from webhook.policy_sets.kind_names import known_kinds
 
@@ -33,6 +33,8 @@ class KindNames:
                 *before, kind, subresource = *before[:-1], before[-1], last
             else:
                 refuse(f"the kind {text} is not written as group/version/Kind")
+        if len(before) > 1 and VERSION.fullmatch(before[0]):
+            refuse(f"Kyverno reads the kind {text} as a kind and its subresource", OMIT)
         version = before[-1] if before else "*"
         group = before[0] if len(before) > 1 else "*"
         return self.spelled(group, version, kind), subresource

@@ -17,6 +17,7 @@ STEP = re.compile(
 PATH = re.compile(r"(?P<path>[^|&!()?{}']+?)(?:\s*\|\|\s*(?P<default>'[^']*'|`[^`]*`))?")
 ITEMS = "[]"
 MISSING = object()
+FALSY = {":string": "", ":boolean": False}
 
 
 class Queried(NamedTuple):
@@ -51,15 +52,31 @@ def query(text: str, names: Names) -> Queried:
     root, steps = names[name], steps[name.count(".") + 1 :]
     if not root.text:
         refuse(f"the variable {path} reads the old pod template")
+    if root.default is None and default is not MISSING:
+        if root.text != "oldObject":
+            refuse(f"{path} has a default, which Kyverno takes when an object is deleted")
+        root = root._replace(text="optional.ofNonZeroValue(oldObject)")
     code = _type(root.code, steps)
     projects = any(each.startswith("[") for each in steps)
+    if projects and code.startswith("["):
+        refuse(f"{path} is a list of lists; `[]` at its end would join them")
     if projects or code.startswith("["):
         items = steps if projects or not steps else [*steps, ITEMS]
         code = code if code.startswith("[") else f"[{code}"
         return Queried(_lists(root.text, items), code, default)
     if default is MISSING or not steps:
         return Queried(_below(root.text, steps, select), code)
-    return Queried(f"{_below(root.text, steps, optional)}.orValue({literal(default)})", code)
+    return Queried(_or_default(_below(root.text, steps, optional), code, default), code, default)
+
+
+def _or_default(text: str, code: str, default: Any) -> str:
+    """Return an optional value or its default, which JMESPath also takes for "" and false."""
+    falsy = FALSY.get(code, default)
+    if type(default) is type(falsy) and default == falsy:
+        return f"{text}.orValue({literal(default)})"
+    if code == ":boolean" or not isinstance(default, str):
+        refuse(f"the default {default!r} also replaces empty text or false")
+    return f"({text}.orValue('') == '' ? {literal(default)} : {text}.value())"
 
 
 def _below(text: str, steps: Sequence[str], step: Callable[[str, str], str]) -> str:
@@ -109,6 +126,8 @@ def _steps(path: str) -> list[str]:
         step = STEP.match(path, at)
         if step is None:
             refuse(f"the path {path} has more than fields and projections")
+        if step["items"] == "[*]" and ITEMS in steps:
+            refuse(f"{path} is a list of lists; `[]` in place of `[*]` would join them")
         steps.append(step["name"] or step["quoted"] or step["several"] or ITEMS)
         at = step.end()
     return steps

@@ -2,11 +2,11 @@
 
 A pattern passes, fails, or skips its rule (if the condition of an anchor does not hold). A pass or
 a skip allows the object, so each pattern has two expressions. Source: validate.go,
-anchor/handlers.go and pattern.go of kyverno 1.16.
+anchor/handlers.go and pattern.go of kyverno 1.18.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -49,12 +49,17 @@ class PatternValue(NamedTuple):
         return PatternValue(name, code, self.depth + 1)
 
 
-def pattern_to_cel(pattern: Any, root: str, code: str = ANY) -> str:
-    """Return the test that a pattern allows `root`, an object of the type `code`.
+def patterns_to_cel(patterns: Iterable[Any], root: str, code: str = ANY) -> str:
+    """Return the test that patterns allow `root`, an object of the type `code`.
 
-    Raises NotEqualError if the pattern has no known equivalent.
+    One of them must pass; if one fails and none passes, a pattern that skips does not count.
+    Raises NotEqualError if a pattern has no known equivalent.
     """
-    return _outcome(pattern, PatternValue(root, code)).allowed
+    found = [_outcome(each, PatternValue(root, code)) for each in patterns]
+    if len(found) == 1:
+        return found[0].allowed
+    skipped = [every(each.allowed for each in found)] if any(e.can_skip for e in found) else []
+    return some([*(each.passes for each in found), *skipped])
 
 
 def field_type(code: str, key: str) -> str:
@@ -69,9 +74,14 @@ def field_type(code: str, key: str) -> str:
 
 def _outcome(pattern: Any, value: PatternValue) -> PatternOutcome:
     """Return the outcome of a pattern for an existing value."""
+    shape = parse_type(value.code).shape if value.code else "any"
     if isinstance(pattern, Mapping):
+        if shape in ("list", "scalar") or (shape == "any" and not pattern):
+            refuse(f"{value.text} may not be an object, and the pattern {pattern!r} is one")
         return _of_object(pattern, value)
     if isinstance(pattern, list):
+        if shape not in ("list", "any"):
+            refuse(f"{value.text} is not a list, and the pattern {pattern!r} is one")
         return _of_list(pattern, value)
     return _of_test(_of_scalars(pattern, value))
 
@@ -82,7 +92,7 @@ def _of_test(text: str) -> PatternOutcome:
 
 
 def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcome:
-    conditions, anchors, fields = list[str](), list[PatternOutcome](), list[PatternOutcome]()
+    conditions, anchors, rest = list[str](), list[PatternOutcome](), list[PatternOutcome]()
     for key in sorted(pattern):
         found = ANCHOR.fullmatch(key)
         sort, name = (found["sort"], found["key"]) if found else (None, key)
@@ -95,16 +105,33 @@ def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcom
         elif sort == "^":
             anchors.append(_of_test(some([there_not, _existence(below, field, key)])))
         elif sort == "=":
+            if _skips_all(below):
+                refuse(f"the anchor {key} contains a global anchor")
             anchors.append(_if_missing(there_not, _outcome(below, field)))
         elif sort == "":
             conditions.append(every([there, _outcome(below, field).passes]))
         elif sort == "<":
-            conditions.append(some([there_not, _outcome(below, field).passes]))
+            passes = some([there_not, _outcome(below, field).passes])
+            rest.insert(0, PatternOutcome(passes, "true"))
         elif sort == "+":
             refuse(f"the anchor {key} is only for mutations")
         else:
-            fields.append(_of_field(below, there, field))
-    return _joined(conditions, anchors, fields)
+            rest.insert(0 if _has_anchors(below) else len(rest), _of_field(below, there, field))
+    return _joined(conditions, anchors, _in_order(rest))
+
+
+def _has_anchors(pattern: Any) -> bool:
+    """Return whether a pattern has anchors, which Kyverno then evaluates before its siblings."""
+    if isinstance(pattern, Mapping):
+        return any(ANCHOR.fullmatch(key) or _has_anchors(e) for key, e in pattern.items())
+    return isinstance(pattern, list) and any(map(_has_anchors, pattern))
+
+
+def _skips_all(pattern: Any) -> bool:
+    """Return whether a pattern has a global anchor outside of lists."""
+    if not isinstance(pattern, Mapping):
+        return False
+    return any(key.startswith("<(") or _skips_all(each) for key, each in pattern.items())
 
 
 def _of_field(pattern: Any, there: str, value: PatternValue) -> PatternOutcome:
@@ -164,12 +191,9 @@ def _of_scalars(pattern: Any, value: PatternValue) -> str:
 
 
 def _joined(
-    conditions: list[str], anchors: list[PatternOutcome], fields: list[PatternOutcome]
+    conditions: list[str], anchors: list[PatternOutcome], rest: PatternOutcome
 ) -> PatternOutcome:
-    """Return the outcome of an object: its conditions, then anchors, then fields by name."""
-    nested = [each for each in reversed(fields) if each.can_skip]
-    plain = [each for each in fields if not each.can_skip]
-    rest = _in_order([*nested, *plain])
+    """Return the outcome of an object: its conditions, then anchors, then the other fields."""
     passing = every([*conditions, *(each.passes for each in anchors), rest.passes])
     allowed = [each.allowed for each in anchors]
     if conditions or not any(each.can_skip for each in anchors):

@@ -6,8 +6,8 @@ from typing import Any
 from config.schemas import METADATA, parse_type
 from gatewright.migrate.celtext import every, negated, some
 from gatewright.migrate.conditions import Conditions
-from gatewright.migrate.paths import Names, Queried, query
-from gatewright.migrate.patterns import field_type, pattern_to_cel
+from gatewright.migrate.paths import MISSING, Names, Queried, query
+from gatewright.migrate.patterns import field_type, patterns_to_cel
 from gatewright.migrate.results import refuse
 from gatewright.migrate.selection import RuleScope
 
@@ -23,7 +23,7 @@ class RuleTests:
         operations = [each for clause in scope.match["any"]
                       for each in clause.get("operations") or ("CREATE", "UPDATE")]  # fmt: skip
         self._operations = list(dict.fromkeys(operations))
-        self._names = _names(scope)
+        self._names = _names(scope, self._operations)
         self._judged = Queried("variables.pod" if scope.is_generated else "object", scope.code)
         block = rule.get("preconditions")
         conditions = Conditions(self._operations, self._names)
@@ -43,26 +43,37 @@ class RuleTests:
         listed = query(one["list"], self._names)
         if not listed.is_list:
             refuse(f"the type of {one['list']} is unknown: it may not be a list")
-        element = Queried("element", parse_type(listed.code).inner)
-        inner = Conditions(self._operations, {**self._names, "element": element})
+        type = parse_type(listed.code)
+        element = Queried("element", type.inner)
+        keys = [f"element.{key}" for key in type.keys]
+        inner = Conditions(self._operations, {**self._names, "element": element}, keys)
         test = _check(one, element, inner) or refuse("its foreach has no check")
         if one.get("preconditions"):
+            if not inner.never_fail(one["preconditions"]):
+                refuse("the preconditions of its foreach read a field that may be missing")
             test = some([negated(inner.hold(one["preconditions"])), test])
         return f"{listed.text}.all(element, {test})"
 
 
-def _names(scope: RuleScope) -> Names:
-    """Return the variables that a rule can read, by name, the longest name last."""
+def _names(scope: RuleScope, operations: Sequence[str]) -> Names:
+    """Return the variables that a rule can read, by name, the longest name last.
+
+    The default of one that some of its requests do not have is None.
+    """
     code = scope.code
     names = {
         "request": Queried("request"),
-        "request.object": Queried("object", code),
-        "request.oldObject": Queried("oldObject", code),
+        "request.object": Queried("object", code, None if "DELETE" in operations else MISSING),
+        "request.oldObject": Queried(
+            "oldObject", code, None if "CREATE" in operations else MISSING
+        ),
     }
     for each, default in OF_ALL.items():
         is_of_pod = scope.is_generated and each in ("spec", "metadata")
         text = f"variables.pod.{each}" if is_of_pod else f"object.{each}"
-        names[f"request.object.{each}"] = Queried(text, field_type(code, each) or default)
+        names[f"request.object.{each}"] = names["request.object"]._replace(
+            text=text, code=field_type(code, each) or default
+        )
         if is_of_pod:
             names[f"request.oldObject.{each}"] = Queried("")  # there is none for templates
     return names
@@ -74,7 +85,7 @@ def _check(given: Mapping[str, Any], judged: Queried, conditions: Conditions) ->
     if "pattern" in given:
         patterns = [given["pattern"]]
     if "pattern" in given or "anyPattern" in given:
-        return some(pattern_to_cel(each, judged.text, judged.code) for each in patterns)
+        return patterns_to_cel(patterns, judged.text, judged.code)
     if "deny" in given:
         return negated(conditions.hold(given["deny"].get("conditions") or []))
     return ""

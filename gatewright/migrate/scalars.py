@@ -15,6 +15,7 @@ DURATION = re.compile(r"[-+]?([0-9.]+(ns|us|ms|s|m|h))+")
 OPERATORS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "!": "!="}
 COMPARE = {"==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
            "<": operator.lt, "<=": operator.le}  # fmt: skip
+NUMBERS = (":integer", ":number")  # the codes of numbers
 ANY = ""  # the code of an unknown type
 
 
@@ -53,7 +54,7 @@ def scalar(value: str, pattern: Any, code: str = ANY) -> str:
     if pattern is None:
         return f"{value} in [null, 0, '', false]"
     if isinstance(pattern, bool) or not isinstance(pattern, str):
-        is_number = not isinstance(pattern, bool) and code not in (":integer", ":number")
+        is_number = not isinstance(pattern, bool) and code not in NUMBERS
         text = [f"{value} == {literal(pattern)}"]
         return some([*text, f"{value} == {literal(str(pattern))}"] if is_number else text)
     if "{{" in pattern or "$(" in pattern:
@@ -72,18 +73,22 @@ def takes_null(pattern: Any) -> bool:
 
 
 def _null_compared(comparison: AmountComparison) -> bool:
-    amount = _amount(comparison.operand)
-    return amount is not None and bool(COMPARE[comparison.operator](0, amount))
+    found = amount(comparison.operand)
+    return found is not None and bool(COMPARE[comparison.operator](0, found))
 
 
 def _compared(value: str, sign: str, operand: str, code: str) -> str:
-    if _amount(operand) is not None:
+    if amount(operand) is not None:
         return _compared_amount(value, sign, operand, code)
     if DURATION.fullmatch(operand):
         refuse(f"the pattern {operand!r} can mean a duration or text")
     if sign not in ("==", "!="):
         return "false"
-    if code == ":boolean" or operand in ("true", "false"):
+    if code in NUMBERS and set(operand) & {*"*?"} and operand not in ("*", "?*"):
+        refuse(f"the pattern {operand!r} is about the digits of a number")
+    if code == ":boolean":
+        match = glob(f"string({value})", operand)
+    elif operand in ("true", "false"):
         match = f"string({value}) == {literal(operand)}" if code else f"{value} == {operand}"
         if not code:
             match = some([match, f"{value} == {literal(operand)}"])
@@ -99,7 +104,7 @@ def _compared(value: str, sign: str, operand: str, code: str) -> str:
 
 
 def _compared_amount(value: str, sign: str, operand: str, code: str) -> str:
-    if code in (":integer", ":number") and re.fullmatch(r"-?\d{1,18}", operand):
+    if code in NUMBERS and re.fullmatch(r"-?\d{1,18}", operand):
         return f"{value} {sign} {operand}"
     text = value if code == ":string" else f"string({value})"
     compared = f"quantity({text}).compareTo(quantity({literal(operand)})) {sign} 0"
@@ -110,6 +115,7 @@ def _compared_amount(value: str, sign: str, operand: str, code: str) -> str:
     return every([f"isQuantity({text})", compared])
 
 
-def _amount(text: str) -> Any:
+def amount(text: str) -> Any:
+    """Return the value of a quantity; None if a text is none."""
     found = parse_exact(text) if any(each.isdigit() for each in text) else None
     return None if found is None else found.value

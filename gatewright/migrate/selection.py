@@ -11,6 +11,7 @@ from gatewright.migrate.filters import (
     filters,
     has_wildcards,
     kinds_of,
+    spelled_kinds,
     users_of,
 )
 from gatewright.migrate.kinds import KindNames
@@ -18,6 +19,7 @@ from gatewright.migrate.results import EVERY_KIND, OMIT, refuse
 
 TEMPLATED = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController",
              "StatefulSet", "CronJob")  # fmt: skip
+AUTOGEN = "pod-policies.kyverno.io/autogen-controllers"
 OBJECT, OF_DELETION = "object.metadata", "(object == null ? oldObject : object).metadata"
 
 
@@ -36,12 +38,15 @@ def pod_controllers(policy: Mapping[str, Any]) -> list[str]:
                     return []
                 if about.get("selector") is not None or (len(kinds) > 1 and "Pod" in kinds):
                     return []
-                needed |= not {"Pod", *TEMPLATED}.isdisjoint(kinds)
+                # A rule about v1/Pod alone generates none.
+                needed |= not {"Pod", *TEMPLATED}.isdisjoint(spelled_kinds(each))
     annotations = policy["metadata"].get("annotations") or {}
-    selected = annotations.get("pod-policies.kyverno.io/autogen-controllers", "all")
-    if not needed or selected == "none":
-        return []
-    return [e for e in TEMPLATED if selected == "all" or e in selected.replace(" ", "").split(",")]
+    selected = annotations.get(AUTOGEN)
+    if not needed or selected is None:
+        return list(TEMPLATED) if needed else []
+    if selected == "all" or " " in selected:
+        refuse(f"Kyverno reads its annotation {AUTOGEN} in different ways: {selected!r}")
+    return [each for each in TEMPLATED if each in selected.split(",")]
 
 
 class RuleScope:
@@ -57,10 +62,16 @@ class RuleScope:
         self.is_generated = bool(
             generated and "Pod" in matched and (not excluded or "Pod" in excluded)
         )
+        if self.is_generated and {*matched, *excluded} != {"Pod"}:
+            refuse("it is about pods and other kinds, and Kyverno generates rules from it",
+                   "one rule for each kind")  # fmt: skip
         sort, found = filters(rule.get("match"))
         fields = [fields_of(each) for each in found]
         deletes = any("DELETE" in each.get("operations", ()) for each in fields)
         self._metadata = OF_DELETION if deletes else OBJECT
+        excluding = [fields_of(each) for each in filters(rule.get("exclude"))[1]]
+        if "Namespace" in matched and any("namespaceSelector" in e for e in fields + excluding):
+            refuse("Kyverno selects no Namespace by namespaceSelector", OMIT)
         self.conditions: list[str] = []
         self.match: dict[str, Any] = {"any": []}
         for each in _merged(found) if sort == "all" else found:

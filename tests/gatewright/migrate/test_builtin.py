@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from gatewright.migrate.builtin import table
-from gatewright.migrate.patterns import pattern_to_cel
+from gatewright.migrate.patterns import patterns_to_cel
 from tests.gatewright.migrate.converted import cluster_policy, converted, judging
 
 # Values of the table's variables in this test.
@@ -85,7 +85,7 @@ def test_a_built_in_policy_decides_as_the_rule_in_cel(row):
     kind = "Service" if is_service else "Pod"
     migration = converted(cluster_policy(tests, kinds=[kind]))
     assert [each.spec["policy"] for each in migration.converted] == [row["policy"]]
-    expression = pattern_to_cel(tests["pattern"], "object")
+    expression = patterns_to_cel([tests["pattern"]], "object")
     rule = {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "ClusterAdmissionPolicy",
