@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -29,6 +29,7 @@ from gatewright.console.options import (
     REGISTRIES,
     REGISTRY_ACCESS,
     NamedPath,
+    future,
     settings_options,
 )
 from gatewright.console.terminal import show_diff
@@ -96,7 +97,7 @@ PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need n
     "--expires",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    callback=lambda _, __, date: _future(date),
+    callback=future,
     help="when they end (UTC)",
 )
 @click.option("--reason", metavar="TEXT", help="why there are exceptions")
@@ -191,14 +192,6 @@ def command(
         show_diff(file.diff())
     write(report, tuple(each for each in outputs if each.file or not diff))
     return report.exit_code(fail_on)
-
-
-def _future(date: datetime | None) -> datetime | None:
-    """Return a date with its time zone; one that is over is a usage error."""
-    date = date and date.replace(tzinfo=UTC)
-    if date is not None and date <= datetime.now(UTC):
-        raise click.BadParameter(f"{date:%Y-%m-%d} is over")
-    return date
 
 
 def _except(

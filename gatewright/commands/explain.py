@@ -9,7 +9,7 @@ from config.documents import Document, documents_at
 from config.faults import did_you_mean
 from config.presets import policy_path, presets
 from config.settings import Settings
-from gatewright.console.options import POLICIES, settings_options
+from gatewright.console.options import POLICIES, NamedPath, settings_options
 from gatewright.console.terminal import columns, echo, say, table
 from gatewright.explain.policy_pages import fixes, parameters, reads_registries, targets
 from webhook.engine import Policy
@@ -24,7 +24,7 @@ READS_REGISTRIES = "Reads registries: in `check` and `impact` only with --regist
 
 @click.command
 @settings_options(*POLICIES)
-@click.argument("policy")
+@click.argument("policy", type=NamedPath())
 def command(settings: Settings, policy: str) -> None:
     """Print the page of a POLICY (`gatewright policies` lists them), with its parameters.
 

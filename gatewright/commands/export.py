@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from config.documents import documents_at
-from gatewright.console.options import PolicyPath
+from gatewright.console.options import NamedPath, PolicyPath
 from gatewright.console.terminal import complain, echo
 from gatewright.export import export, static_files, text_of
 from gatewright.outputs import write_file
@@ -17,7 +17,7 @@ from webhook.policy_sets.policy_set import read
 @click.option(
     "--static",
     "directory",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(path_type=Path, file_okay=False),
     metavar="DIR",
     help="write DIR for the API server's own files, which no user can change (Kubernetes 1.36)",
 )

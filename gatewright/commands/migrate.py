@@ -11,7 +11,7 @@ from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
 from gatewright.checks.sources import read_sources
 from gatewright.console.chart_options import ChartOptions
-from gatewright.console.options import CLUSTER, FILE, NamedPath, settings_options
+from gatewright.console.options import CLUSTER, FILE, NamedPath, future, settings_options
 from gatewright.console.terminal import complain, echo
 from gatewright.migrate import migrate
 from gatewright.migrate.writing import REPORT, counted, files_of, write_files
@@ -34,6 +34,7 @@ VALID_FOR = timedelta(days=90)
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
     help="day on which converted exceptions end [in 90 days]",
+    callback=future,
 )
 @click.argument("files", nargs=-1, type=NamedPath(), metavar="[FILE…]")
 def command(

@@ -10,7 +10,7 @@ from config.faults import did_you_mean
 from config.settings import Settings
 from controller.reconcilers import own_kinds, planned_kinds
 from controller.rights import roles
-from gatewright.console.options import settings_options
+from gatewright.console.options import Namespace, settings_options
 from webhook.engine.exceptions import HOME
 
 WEBHOOK = "gatewright-webhook"
@@ -19,7 +19,11 @@ WEBHOOK = "gatewright-webhook"
 @click.command
 @settings_options("controller_account")
 @click.option(
-    "--namespace", "home", metavar="NAME", help=f"namespace Gatewright is installed in [{HOME}]"
+    "--namespace",
+    "home",
+    type=Namespace(),
+    metavar="NAME",
+    help=f"namespace Gatewright is installed in [{HOME}]",
 )
 @click.option(
     "--webhook-account", default=WEBHOOK, help=f"ServiceAccount of the webhook [{WEBHOOK}]"

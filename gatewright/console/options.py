@@ -1,7 +1,8 @@
 """Settings as command-line options: names, help and defaults come from the settings model."""
 
+import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,28 @@ Command = Callable[..., Any]
 
 
 class NamedPath(click.Path):
-    """A path that must not be empty: "" often comes from an unset variable in a script."""
+    """A path that must not be empty: "" often comes from an unset variable in a script.
+
+    Whether it can be read is known when it is read: an unreadable file hides no other.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Take the options of click's paths."""
+        super().__init__(readable=False, **options)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; an empty one is a usage error."""
         if value == "":
             self.fail("an empty name", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def future(_: click.Context, __: click.Parameter, date: datetime | None) -> datetime | None:
+    """Return a date with its time zone; one that is over is a usage error."""
+    date = date and date.replace(tzinfo=UTC)
+    if date is not None and date <= datetime.now(UTC):
+        raise click.BadParameter(f"{date:%Y-%m-%d} is over")
+    return date
 
 
 class PolicyPath(click.ParamType[Path]):
@@ -40,7 +56,25 @@ class PolicyPath(click.ParamType[Path]):
             self.fail(str(error), param, ctx)
 
 
+class Namespace(click.ParamType[str]):
+    """The name of a namespace: in an impossible one, no policy would apply."""
+
+    name = "namespace"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name; a name that Kubernetes rejects is a usage error."""
+        if not NAMESPACE_NAME.fullmatch(value):
+            self.fail(
+                f'"{value}" is no name of a namespace, which has at most 63 lower-case letters, '
+                "digits and '-'",
+                param,
+                ctx,
+            )
+        return value
+
+
 FILE = NamedPath(path_type=Path)
+NAMESPACE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 PATHS = (
     "policies",
     "policies_dir",
@@ -59,6 +93,7 @@ POLICIES = ("policies_dir", "pod_kinds")
 INSTALLED_IN = click.option(  # for commands whose --namespace means something else
     "--installed-in",
     "home",
+    type=Namespace(),
     metavar="NAMESPACE",
     help="namespace that Gatewright is installed in, with its exceptions and its controller's "
     "account "
@@ -82,11 +117,16 @@ class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
         pairs = [each.partition("=") for each in text.split(",") if each]
         if not (namespace and equals) or not all(key and between for key, between, _ in pairs):
             self.fail(f'"{value}" is not of the form NAMESPACE=KEY=VALUE,KEY=VALUE', param, ctx)
+        Namespace().convert(namespace, param, ctx)
         return namespace, {key: label for key, _, label in pairs}
 
 
 NAMESPACE = click.option(
-    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
+    "-n",
+    "--namespace",
+    type=Namespace(),
+    default="default",
+    help="namespace for objects without one [default]",
 )
 NAMESPACE_LABELS = click.option(
     "--namespace-labels",

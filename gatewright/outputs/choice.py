@@ -47,10 +47,12 @@ class _OutputType(click.ParamType[Output]):
         return Output(format, Path(file) if file else None)
 
 
-def _one_on_stdout(
+def _one_each(
     _: click.Context, __: click.Parameter, outputs: tuple[Output, ...]
 ) -> tuple[Output, ...]:
     """Return the outputs, with a table on standard output unless a format goes there.
+
+    Only one format goes to standard output, and only one to each file.
 
     If a table is written to a file, none is printed.
     """
@@ -59,6 +61,14 @@ def _one_on_stdout(
         raise click.BadParameter(
             f"only one format can go to standard output, not {' and '.join(printed)}"
         )
+    written = dict[str, str]()
+    for each in outputs:
+        if each.file is not None:
+            other = written.setdefault(os.path.realpath(each.file), each.format)
+            if other != each.format:
+                raise click.BadParameter(
+                    f"only one format can go to {each.file}, not {other} and {each.format}"
+                )
     has_table = any(each.format == "table" for each in outputs)
     return outputs if printed or has_table else (*outputs, Output("table"))
 
@@ -69,7 +79,7 @@ OUTPUTS: Callable[[Any], Any] = click.option(
     "outputs",
     type=_OutputType(),
     multiple=True,
-    callback=_one_on_stdout,
+    callback=_one_each,
     help=f"how to print, or write to a file: {', '.join(FORMATS)}; may be repeated [table]",
 )
 FAIL_ON: Callable[[Any], Any] = click.option(

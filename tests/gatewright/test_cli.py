@@ -115,6 +115,9 @@ def test_every_command_is_listed(run):
     assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == set(COMMANDS)
 
 
+NO_NAMESPACE = "is no name of a namespace, which has at most 63 lower-case letters, digits and '-'"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_every_command_has_a_help(run, command, flag):
@@ -148,6 +151,42 @@ def test_every_command_has_a_help(run, command, flag):
             ["check", "-o", "json=", "y"],
             " check",
             "Invalid value for '-o' / '--output': an empty file name",
+        ),
+        (
+            ["check", "-o", "json=all", "-o", "junit=./all", "y"],
+            " check",
+            "Invalid value for '-o' / '--output': only one format can go to all, not json and junit",
+        ),
+        (
+            ["check", "-n", "Production", "y"],
+            " check",
+            f"Invalid value for '-n' / '--namespace': \"Production\" {NO_NAMESPACE}",
+        ),
+        (
+            ["check", "--namespace-labels", "Shop=a=b", "y"],
+            " check",
+            f"Invalid value for '--namespace-labels': \"Shop\" {NO_NAMESPACE}",
+        ),
+        (
+            ["check", "--installed-in", "", "y"],
+            " check",
+            f"Invalid value for '--installed-in': \"\" {NO_NAMESPACE}",
+        ),
+        (
+            ["rbac", "--namespace", "a b", "WebApp"],
+            " rbac",
+            f"Invalid value for '--namespace': \"a b\" {NO_NAMESPACE}",
+        ),
+        (["explain", ""], " explain", "Invalid value for 'POLICY': an empty name"),
+        (
+            ["export", "vap", "--static", "", "baseline"],
+            " export",
+            "Invalid value for '--static': an empty name",
+        ),
+        (
+            ["migrate", "--output", "new", "--expires", "2020-01-01", "y"],
+            " migrate",
+            "Invalid value for '--expires': 2020-01-01 is over",
         ),
         (
             ["check", "--namespace-labels", "a", "y"],
