@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from config.documents import Document
+from config.printable import printable
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
 from gatewright.checks.sources import read_sources
@@ -33,8 +34,8 @@ VALID_FOR = timedelta(days=90)
     "--expires",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="day on which converted exceptions end [in 90 days]",
     callback=future,
+    help="day on which converted exceptions end [in 90 days]",
 )
 @click.argument("files", nargs=-1, type=NamedPath(), metavar="[FILE…]")
 def command(
@@ -67,11 +68,11 @@ def command(
     problems += [f"{e.origin.document.where()}: {e.origin.title}: skipped: {e.reason}"
                  for e in found.skipped]  # fmt: skip
     for each in problems:
-        complain(each)
+        complain(printable(each))
     for one in found.unconverted:
         where = one.origin.document.where()
         nearest = f"; nearest: {one.nearest}" if one.nearest else ""
-        echo(f"{where}: not converted: {one.origin.title}: {one.reason}{nearest}")
+        echo(printable(f"{where}: not converted: {one.origin.title}: {one.reason}{nearest}"))
     if not (found.converted or found.unconverted):
         complain("nothing is written: no policies of Kyverno, Gatekeeper or Pod Security")
         return 3

@@ -126,3 +126,15 @@ def test_a_directory_that_cannot_be_written_is_one_error(tmp_path, invoke):
         result = invoke("migrate", policy, "--output", str(output))
         assert (result.code, result.err.splitlines()[-1]) == (code, error)
     assert notes.read_text() == "mine"
+
+
+def test_names_cannot_control_the_terminal(tmp_path, monkeypatch, invoke):
+    """Control characters in what is converted are printed as escapes."""
+    monkeypatch.chdir(tmp_path)
+    asks = cluster_policy(PATTERN, name="a\x1b[31m\n::error::b", context=[{"name": "c"}])
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p\x1b[0m"}}
+    write(tmp_path / "kyverno.yaml", asks, pod)
+    result = invoke("migrate", "kyverno.yaml", "--output", "ours")
+    assert r"ClusterPolicy a\x1b[31m\n::error::b, rule r" in result.out
+    assert r"Pod p\x1b[0m: skipped" in result.err
+    assert "\x1b" not in result.out + result.err
