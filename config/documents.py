@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 import yaml
@@ -13,6 +13,8 @@ import yaml
 from config.lines import FieldPlaces, Position, TextLines
 from config.printable import printable
 from config.values import UnusableError, read_values
+
+MAX_BYTES = 256 << 20  # of a file: a device such as /dev/zero has no end
 
 
 class DocumentError(ValueError):
@@ -117,27 +119,11 @@ def read_documents(path: Path) -> Iterator[Document]:
     Raises DocumentError if it cannot be read or parsed.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = _bounded(file, printable(path))
     except OSError as error:
         raise DocumentError(f"{printable(path)}: {error.strerror or error}") from None
     yield from parse_documents(data, os.fsencode(path).decode(errors="backslashreplace"))
-
-
-def documents_of(manifests: Sequence[str]) -> list[Document]:
-    """Return the documents of command-line arguments: files, directories, and - for standard input.
-
-    Raises DocumentError if there is none, since an empty report would look like success.
-    """
-    found = [
-        document
-        for each in manifests
-        for document in (read_stdin() if each == "-" else documents_at([Path(each)]))
-    ]
-    if not found:
-        raise DocumentError(
-            f"{', '.join('<stdin>' if each == '-' else each for each in manifests)}: no objects"
-        )
-    return found
 
 
 def documents_at(paths: Iterable[Path]) -> list[Document]:
@@ -157,7 +143,14 @@ def read_stdin() -> Iterator[Document]:
     """
     if sys.stdin is None:
         raise DocumentError("<stdin>: standard input is closed")
-    yield from parse_documents(sys.stdin.buffer.read(), "<stdin>")
+    yield from parse_documents(_bounded(sys.stdin.buffer, "<stdin>"), "<stdin>")
+
+
+def _bounded(file: BinaryIO, source: str) -> bytes:
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DocumentError(f"{source}: larger than {MAX_BYTES >> 20} MiB; split it")
+    return data
 
 
 def yaml_files(path: Path) -> list[Path]:

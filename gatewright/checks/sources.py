@@ -51,7 +51,7 @@ def read_sources(
                 text = f"no manifests but those that {IGNORE_FILE} lists"
                 found.notes.append(f"{printable(path)}: {text}")
             for file in named:
-                files.setdefault(file and file.resolve(), file)
+                files.setdefault(file and _resolved(file), file)
     with Renderer(charts) as renderer:
         for file in files.values():
             if file is not None and file.is_dir():
@@ -88,7 +88,11 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
         else:
             yield path
         return
-    for directory, folders, names in os.walk(path):
+
+    def unreadable(error: OSError) -> None:
+        found.problems.append(f"{printable(error.filename)}: {error.strerror}")
+
+    for directory, folders, names in os.walk(path, onerror=unreadable):
         here = Path(directory)
         folders[:] = sorted(
             each for each in folders if not each.startswith(".") and not ignored(here / each, "/")
@@ -112,7 +116,7 @@ class _Ignored:
     """Tests whether an ignore file, of a directory or the working directory, lists a path."""
 
     def __init__(self, path: Path) -> None:
-        roots = dict.fromkeys((path.resolve(), Path.cwd()))
+        roots = dict.fromkeys((_resolved(path), Path.cwd()))
         self._specs = [
             (root, _spec(root / IGNORE_FILE)) for root in roots if (root / IGNORE_FILE).is_file()
         ]
@@ -121,7 +125,7 @@ class _Ignored:
     def __call__(self, path: Path, end: str = "") -> bool:
         if not self._specs:
             return False
-        whole = path.resolve()
+        whole = _resolved(path)
         return any(
             spec.match_file(f"{whole.relative_to(root).as_posix()}{end}")
             for root, spec in self._specs
@@ -168,5 +172,10 @@ def _read(
 
 
 def _has_changed(file: Path, changed: frozenset[Path]) -> bool:
-    path = file.resolve()
+    path = _resolved(file)
     return path in changed or (path.is_dir() and any(each.is_relative_to(path) for each in changed))
+
+
+def _resolved(path: Path) -> Path:
+    """Return the path without symbolic links; a loop of links, which cannot be read, is kept."""
+    return Path(os.path.realpath(path))

@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
-from config.documents import DocumentError, documents_at, documents_of
+from config.documents import Document, DocumentError, documents_at
 from config.settings import Settings, planner_settings
 from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.sources import read_sources
+from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
@@ -51,11 +53,17 @@ def command(
     nothing is changed. Without a kubeconfig all objects are new. With --policies, the webhook's
     verdict is printed too.
     """
-    documents = documents_of(files)
-    planned_documents = [
-        document for document in documents if has_planned_kind(document)
-    ] or documents
-    parents = [parent_of(document, namespace) for document in planned_documents]
+    sources = read_sources(files, ChartOptions())
+    documents, problems = sources.documents, sources.problems
+    if not (documents or problems):  # an empty output would look like success
+        raise DocumentError(f"{', '.join(files)}: no objects")
+    planned_documents, parents = list[Document](), list[Parent]()
+    for document in [each for each in documents if has_planned_kind(each)] or documents:
+        try:
+            parents.append(parent_of(document, namespace))
+            planned_documents.append(document)
+        except DocumentError as error:
+            problems.append(str(error))
     now = datetime.now(UTC)
     home = home or settings.namespace or HOME
     policies = PoliciesInForce.read(
@@ -72,15 +80,17 @@ def command(
         parent.with_object(each.object) for parent, each in zip(parents, judged, strict=True)
     ]
     try:
-        accepted = _print_all(settings, changed, now, diff=diff)
+        accepted = _print_all(settings, changed, now, problems, diff=diff)
     finally:
         for each in judged:
             _print_verdict(each)
     return max([0 if accepted else 1, *(BAD.get(each.verdict, 0) for each in judged)])
 
 
-def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff: bool) -> bool:
-    """Print the plans, then raise DocumentError for the objects that cannot be planned.
+def _print_all(
+    settings: Settings, parents: list[Parent], now: datetime, problems: list[str], *, diff: bool
+) -> bool:
+    """Print the plans, then raise DocumentError for what cannot be read or planned.
 
     Return whether the API server and the policies accept everything, as far as they were consulted.
     """
@@ -101,8 +111,8 @@ def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff
                 ),
                 nl=False,
             )
-    if errors:
-        raise DocumentError("\n".join(errors))
+    if problems or errors:
+        raise DocumentError("\n".join([*problems, *errors]))
     return accepted
 
 

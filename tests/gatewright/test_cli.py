@@ -404,6 +404,25 @@ def test_an_error_in_one_object_does_not_hide_other_plans(run):
     assert [line.partition(":")[0] for line in err.splitlines()] == ["VoteConfig x", "AppConfig y"]
 
 
+def test_an_unreadable_file_does_not_hide_other_plans(run):
+    """Each unreadable or invalid file is reported on stderr, and the others are planned."""
+    Path("app").mkdir()
+    write("app/a.yaml", "a: [\n")
+    write("app/b.yaml", WEBAPP.replace("image", "imag"))
+    write("app/c.yaml", WEBAPP)
+    code, out, err = run("plan", "app", "none.yaml")
+    assert (code, [each["kind"] for each in yaml.safe_load_all(out)]) == (
+        3,
+        ["Deployment", "Service"],
+    )
+    assert err.splitlines() == [
+        "app/a.yaml:2: not YAML: expected the node content, but found '<stream end>'",
+        "none.yaml: No such file or directory",
+        "app/b.yaml:4: spec.image: missing; it is required",
+        'app/b.yaml:4: spec.imag: unknown field; did you mean "image"?',
+    ]
+
+
 POLL = """\
 apiVersion: voting.schoolofdevops.com/v1alpha1
 kind: VoteConfig

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -367,6 +368,43 @@ def test_named_pipes_are_not_read(check):
     write("app/good.yaml", GOOD)
     os.mkfifo("app/pipe.yaml")
     assert check("app") == (0, ["allowed shop"], "")
+
+
+def test_a_loop_of_links_hides_no_verdict(check):
+    """A link to itself is an unreadable file, also in a directory."""
+    write("app/good.yaml", GOOD)
+    Path("app/self.yaml").symlink_to("self.yaml")
+    error = "app/self.yaml: Too many levels of symbolic links\n"
+    assert check("app/self.yaml", "app") == (3, ["allowed shop"], error)
+
+
+def test_what_permissions_hide_is_an_error():
+    """An unreadable file or directory, named or in a directory, hides no verdict and is no pass."""
+    write("app/good.yaml", GOOD)
+    for hidden in (write("app/secret.yaml", GOOD), Path(write("app/closed/a.yaml", GOOD)).parent):
+        Path(hidden).chmod(0)
+    write("p.yaml", ON_DEPLOYMENTS)
+    drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root reads everything
+    command = [sys.executable, "-m", "gatewright", "check", "--policies", "p.yaml", "--all"]
+    ended = subprocess.run(
+        [*drop * (os.geteuid() == 0), *command, "app/secret.yaml", "app"],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    Path("app/closed").chmod(0o755)
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (3, "1 object: 1 allowed")
+    assert ended.stderr.splitlines() == [
+        "app/closed: Permission denied",
+        "app/secret.yaml: Permission denied",
+    ]
+
+
+def test_an_endless_file_hides_no_verdict(check):
+    """Reading ends at 256 MiB, so that a device cannot use up the memory."""
+    write("app/good.yaml", GOOD)
+    error = "/dev/zero: larger than 256 MiB; split it\n"
+    assert check("/dev/zero", "app") == (3, ["allowed shop"], error)
 
 
 def test_ignore_files_exclude_paths(check):
