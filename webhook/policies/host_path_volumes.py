@@ -5,9 +5,9 @@ of every pod on the node. A pod that can write there controls the node.
 
 Judged: `hostPath` volumes of pods, and PersistentVolumes, which any pod can mount through a claim.
 Paths are compared by whole components: `/var/log` contains `/var/log/pods` but not `/var/logs`. A
-path with `..` or a backslash, which Windows nodes read as a slash, never matches. Symbolic links on
-the node are not resolved: list both `/var/run` and `/run`. PersistentVolumes of type `local` are
-ignored.
+path with `..` never matches. `denied` covers a path with backslashes also as Windows nodes read it,
+with slashes. Symbolic links on the node are not resolved: list both `/var/run` and `/run`.
+PersistentVolumes of type `local` are ignored.
 
 Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where
 `read_only` is set.
@@ -69,11 +69,12 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
     for_reading: dict[str | None, str] = {}  # paths by volume name
     for volume in having((request.fields("spec"),) if is_shared else request.volumes(), "hostPath"):
         path = volume.string(PATH) or ""
-        directory = _directory(path)
+        directory, on_windows = _directory(path), _directory(path.replace("\\", "/"))
         holding = [each for each in params.allowed if directory.startswith(_directory(each.prefix))]
-        allowing = holding if "/../" not in directory and "\\" not in path else []
+        allowing = holding if "/../" not in on_windows else []
         is_for_reading = all(each.read_only for each in allowing)
-        if any(_overlap(directory, _directory(each)) for each in params.denied):
+        denied = [*map(_directory, params.denied)]
+        if any(_overlap(directory, each) or _overlap(on_windows, each) for each in denied):
             rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
             yield volume.violation(PATH, path, rule, FIX)
         elif not allowing:
