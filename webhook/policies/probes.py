@@ -3,7 +3,8 @@
 Why: without a readiness probe, requests reach a container that cannot answer yet; without a
 liveness probe, one that hangs is never restarted.
 
-Judged: the containers of pods with `restartPolicy: Always`, without init and ephemeral ones.
+Judged: the containers of pods with `restartPolicy: Always`, without init and ephemeral ones. With
+`served`, a target port (a number) that no container declares may be any container's.
 
 Allowed: a container with `livenessProbe` and `readinessProbe`.
          With `served`, one that no Service of the namespace sends requests to needs none.
@@ -91,17 +92,22 @@ def _ports(container: Fields) -> set[int | str | None]:
     }
 
 
-def _served(request: Request) -> set[int | str]:
-    """Return the ports of this pod, by number or name, that Services send requests to."""
+def _served(request: Request) -> set[int | str] | None:
+    """Return the ports of this pod, by number or name, that Services send requests to.
+
+    Return None if no container declares one of the numbers: then it may be any container's.
+    """
     metadata = request.pod_metadata()
     labels = metadata.texts("labels") if metadata is not None else {}
     services = read_each(request.lookup(SERVICES), _service)
-    return {
+    served = {
         port
         for selector, ports in services
         if selector and selector.items() <= labels.items()
         for port in ports
     }
+    declared = {port for container in request.containers() for port in _ports(container)}
+    return None if any(isinstance(port, int) for port in served - declared) else served
 
 
 def _service(service: Fields) -> tuple[dict[str, str], list[int | str]]:
