@@ -100,6 +100,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
             return path, f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
         case "model_type" | "dict_type":
             return path, f"{_shown(item['input'])}: should be an object"
+        case "path_type":  # pydantic's message names a class of Python
+            return path, f"{_shown(item['input'])}: should be a path"
         case "timezone_aware":
             rule = "should have a time and a zone, such as 2027-01-31T00:00:00Z"
             return path, f"{_shown(item['input'])}: {rule}"

@@ -169,7 +169,7 @@ def test_service_variables_are_not_settings():
 
 def test_all_errors_of_a_file_are_reported(file):
     """Each has its line, and an unknown key a suggestion."""
-    file.write_text("workers: many\nlease-nam: x\nlisten: 9443\nkinds: [1]\n")
+    file.write_text("workers: many\nlease-nam: x\nlisten: 9443\nkinds: [1]\npolicies: 7\n")
     with pytest.raises(DocumentError) as error:
         load_settings({}, file, {})
     assert sorted(str(error.value).split("\n")) == [
@@ -177,6 +177,7 @@ def test_all_errors_of_a_file_are_reported(file):
         f'{file}:2: lease-nam: unknown setting; did you mean "lease_name"?',
         f"{file}:3: listen: 9443: must be an address of the form HOST:PORT, or :PORT for every interface",
         f"{file}:4: kinds: 1: should be a valid string",
+        f"{file}:5: policies: 7: should be a path",
     ]
 
 
