@@ -47,9 +47,9 @@ def read_sources(
     for manifest in manifests:
         for path in _expanded(manifest, found):
             named = [None] if path is None else [*_files(path, found)]
-            if path is not None and path.is_dir() and not named and _Ignored(path).is_in_use:
-                text = f"no manifests but those that {IGNORE_FILE} lists"
-                found.notes.append(f"{printable(path)}: {text}")
+            if path is not None and path.is_dir() and not named:
+                but = f" but those that {IGNORE_FILE} lists" * _Ignored(path).is_in_use
+                found.notes.append(f"{printable(path)}: no manifests{but}")
             for file in named:
                 files.setdefault(file and _resolved(file), file)
     with Renderer(charts) as renderer:
@@ -69,9 +69,7 @@ def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
         paths = sorted(glob.iglob(manifest, recursive=True))  # noqa: PTH207
         if not paths:
             found.problems.append(f"{printable(manifest)}: no file matches")
-        yield from (
-            path for each in paths if (path := Path(each)).is_dir() or path.suffix in SUFFIXES
-        )
+        yield from (path for each in paths if (path := Path(each)).is_dir() or _is_manifest(each))
     else:
         yield Path(manifest)
 
@@ -107,7 +105,7 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
             folders.clear()
             yield here
         else:
-            manifests = (here / name for name in files if Path(name).suffix in SUFFIXES)
+            manifests = (here / name for name in files if _is_manifest(name))
             # Reading a named pipe would wait for a writer.
             yield from (file for file in manifests if not file.is_fifo())
 
@@ -169,6 +167,10 @@ def _read(
         else:
             others = (each for each in documents if not is_object(each))
             found.notes += [f"{each.where()}: skipped: not a Kubernetes object" for each in others]
+
+
+def _is_manifest(name: str) -> bool:
+    return Path(name).suffix.lower() in SUFFIXES
 
 
 def _has_changed(file: Path, changed: frozenset[Path]) -> bool:

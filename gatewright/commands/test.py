@@ -1,5 +1,6 @@
 """`gatewright test`: run case files against policies."""
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -120,7 +121,13 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
     """Return the trials of all readable files, and the errors of the others."""
     trials: list[Trial] = []
     problems: list[InputProblem] = []
-    for file in {file.resolve(): file for path in paths for file in yaml_files(path)}.values():
+    files = dict[str, Path]()
+    for path in paths:
+        try:
+            files |= {os.path.realpath(file): file for file in yaml_files(path)}
+        except DocumentError as error:
+            problems.append(problem(error))
+    for file in files.values():
         if file not in paths and _has_only_objects(file):
             click.echo(f"{file}: skipped: objects, not cases", err=True)
             continue

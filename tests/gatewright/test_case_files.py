@@ -77,6 +77,18 @@ def test_a_bad_file_does_not_hide_the_others(run):
     )
 
 
+def test_an_empty_directory_or_a_loop_of_links_hides_no_case(run):
+    """Each is an error, after the cases of all other files."""
+    Path("empty").mkdir()
+    Path("loop.yaml").symlink_to("loop.yaml")
+    code, out, err = run("empty", "loop.yaml", "cases.yaml")
+    assert (code, out.splitlines()[-1]) == (3, "2 cases: 1 passed, 1 failed")
+    assert err.splitlines() == [
+        "empty: no YAML files in this directory",
+        "loop.yaml: Too many levels of symbolic links",
+    ]
+
+
 def test_an_empty_file_is_an_error(run):
     """No case was run, which must not look like success."""
     Path("cases.yaml").write_text("# none\n")

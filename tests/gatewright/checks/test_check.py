@@ -363,6 +363,14 @@ def test_files_without_objects_are_skipped(check):
     )
 
 
+def test_a_directory_without_manifests_is_noted(check):
+    """It may be the wrong one; extensions in capitals are extensions."""
+    Path("empty").mkdir()
+    write("app/good.YAML", GOOD)
+    assert check("empty", "app") == (0, ["allowed shop"], "note: empty: no manifests\n")
+    assert check("app/*") == (0, ["allowed shop"], "")
+
+
 def test_named_pipes_are_not_read(check):
     """Reading one would wait for a writer."""
     write("app/good.yaml", GOOD)
