@@ -66,7 +66,10 @@ class Conditions:
             return ConditionTest(self._operation(str(operator), value))
         queried = query(found[1], self._names)
         can_fail = queried.default is MISSING and found[1] not in self._present
-        return ConditionTest(_test(queried, str(operator), value), can_fail)
+        test = _test(queried, str(operator), value)
+        if can_fail and test in ("true", "false"):
+            refuse(f"the operator {operator} with {value!r} only tests that {found[1]} exists")
+        return ConditionTest(test, can_fail)
 
     def _operation(self, operator: str, value: Any) -> str:
         """Evaluate a condition on the operation, if the rule's operations decide it."""
@@ -140,7 +143,8 @@ def _member(key: Queried, operator: str, value: Any) -> str:
         refuse(f"the value {value!r} can mean text, a range or a list")
     one = "item" if key.is_list else key.text
     code = parse_type(key.code).inner if key.is_list else key.code
-    text = one if code in ("", ":string") else f"string({one})"
+    is_text = code == ":string" or (not code and not key.is_list)
+    text = one if is_text else f"string({one})"
     # Kyverno compares all values as text: 1000000 as 1e+06.
     if code in NUMBERS and not all(SMALL.fullmatch(str(each)) for each in values):
         refuse(f"{value!r} are not all numbers of at most six digits, beside {key.text}")

@@ -48,7 +48,10 @@ def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
     with_pod_variable(written)
     written["match"] = scope.match
     if not rule.get("mutate"):
-        written["validationActions"] = _actions(spec, rule.get("validate") or {})
+        validate = rule.get("validate") or {}
+        written["validationActions"] = _actions(spec, validate)
+        if validate.get("allowExistingViolations") is False or scope.judges_only_updates:
+            written["allowExistingViolations"] = False
     if "failurePolicy" in spec:
         written["failurePolicy"] = spec["failurePolicy"]
     annotations = policy["metadata"].get("annotations") or {}

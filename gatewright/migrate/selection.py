@@ -98,6 +98,15 @@ class RuleScope:
                 clause["operations"] = kept
 
     @property
+    def judges_only_updates(self) -> bool:
+        """Whether updates of some objects are judged, and not their creations.
+
+        Kyverno allows existing violations by judging the old object as if it were created.
+        """
+        named = [each.get("operations", ()) for each in self.match["any"]]
+        return any("UPDATE" in each and "CREATE" not in each for each in named)
+
+    @property
     def kinds(self) -> list[str]:
         """All matched kinds."""
         return [kind for clause in self.match["any"] for kind in clause["kinds"]]

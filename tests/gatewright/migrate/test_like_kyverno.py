@@ -49,6 +49,8 @@ def deny(*conditions, joined="all"):
         (deny((of("metadata.labels.tier || 'none'"), "Equals", "none")), {"metadata": {"labels": {"tier": ""}}}, "denied"),
         # members are compared as text
         (deny((of("spec.hostNetwork || `false`"), "AnyIn", ["true"])), {"spec": {"hostNetwork": True}}, "denied"),
+        (deny((of("spec.containers[].livenessProbe.httpGet.port || `[]`"), "AnyIn", [80])),
+         {"spec": {"containers": [{"name": "a", "image": "a:1", "livenessProbe": {"httpGet": {"port": 80}}}]}}, "denied"),
         # the first condition that fails denies, whatever the next ones are
         (deny((of("metadata.labels.tier"), "Equals", "gold"), (of("metadata.name"), "Equals", "db")), {}, "denied"),
         (deny((of("metadata.name"), "Equals", "db"), (of("metadata.labels.tier"), "Equals", "gold")), {}, "allowed"),
@@ -68,6 +70,25 @@ def test_a_kind_with_a_version_has_no_generated_rules():
     assert verdict(migration, spec={"hostNetwork": True}) == "denied"
     template = {"template": {"spec": {"hostNetwork": True}}}
     assert verdict(migration, "Deployment", spec=template) == "unmatched"
+
+
+@pytest.mark.parametrize(
+    ("operations", "fields", "expected"),
+    [
+        (["CREATE", "UPDATE"], {}, None),
+        (["CREATE", "UPDATE"], {"allowExistingViolations": False}, False),
+        # Kyverno judges the old object as a creation, which the rule does not match
+        (["UPDATE"], {}, False),
+    ],
+)
+def test_updates_of_violating_objects_are_allowed_where_kyverno_allows_them(
+    operations, fields, expected
+):
+    """By default, if the rule judges creations too."""
+    match = {"any": [{"resources": {"kinds": ["ConfigMap"], "operations": operations}}]}
+    pattern = {"pattern": {"metadata": {"labels": {"app": "?*"}}}}
+    (policy,) = converted(cluster_policy(pattern | fields, match=match)).converted
+    assert policy.spec.get("allowExistingViolations") is expected
 
 
 def test_a_condition_on_the_old_object_has_its_default_on_creation():
@@ -100,6 +121,8 @@ def test_a_condition_on_the_old_object_has_its_default_on_creation():
          "request.object.spec.containers[].command is a list of lists; `[]` at its end would join them"),
         (deny(("{{ request.operation }}", "Equals", ["CREATE"])),
          "the operator Equals on request.operation with ['CREATE'] is not converted"),
+        (deny((of("metadata.labels.tier"), "AnyIn", ["*"])),
+         "the operator AnyIn with ['*'] only tests that request.object.metadata.labels.tier exists"),
         ({"pattern": {"spec": {"hostNetwork": {}}}},
          "variables.pod.spec.hostNetwork may not be an object, and the pattern {} is one"),
         ({"pattern": {"spec": {"hostname": ["a"]}}},
