@@ -81,19 +81,19 @@ BOTH: list[dict[str, Any]] = [  # denied by both, or allowed
     {"env": [{"name": "A", "valueFrom": {}}]},
     {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "a"}}}]},
     {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"key": "b"}}}]},
+    {"resources": {"limits": {HUGE: "4Mi"}}},
+    {"resources": {"limits": {HUGE: "3Mi", "cpu": 1}}},
+    {"resources": {"limits": {"requests.example.com/gpu": 1}}},
+    {"resources": {"claims": [{"name": "gpu"}]}},
+    {"securityContext": {"windowsOptions": {"hostProcess": True}}},
 ]
 STRICTER: list[dict[str, Any]] = [
     {"image": " nginx"},
     {"image": "nginx\n"},
 ]  # the API server denies the pods
 LOOSER: list[dict[str, Any]] = [  # the condition Ready has the API server's message
-    {"resources": {"limits": {HUGE: "4Mi"}}},
-    {"resources": {"limits": {HUGE: "3Mi", "cpu": 1}}},
-    {"resources": {"limits": {"requests.example.com/gpu": 1}}},
-    {"resources": {"claims": [{"name": "gpu"}]}},
     {"securityContext": {"seccompProfile": {"type": "Localhost", "localhostProfile": "../x"}}},
     {"securityContext": {"procMount": "Unmasked"}},
-    {"securityContext": {"windowsOptions": {"hostProcess": True}}},
     {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "A b", "key": "b"}}}]},
 ]
 
