@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from config.documents import DocumentError, read_documents, yaml_files
+from config.printable import printable
 from config.settings import Settings
 from gatewright.cases import file_watch as watching
 from gatewright.cases import last_failed
@@ -94,7 +95,7 @@ def command(
         raise DocumentError(f"no case matches {' and '.join(selections)}")
     done = list(_tried(chosen, problems))
     if update and (rewritten := _update(done, problems)):
-        click.echo(f"updated {', '.join(rewritten)}; review the changes", err=True)
+        complain(f"updated {printable(', '.join(rewritten))}; review the changes")
     last_failed.write(each.trial for each in done if each.differences)
     report = Report(
         "test",
@@ -129,7 +130,7 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
             problems.append(problem(error))
     for file in files.values():
         if file not in paths and _has_only_objects(file):
-            click.echo(f"{file}: skipped: objects, not cases", err=True)
+            complain(f"{printable(file)}: skipped: objects, not cases")
             continue
         try:
             trials += load_trials(file, catalogue(), home)

@@ -102,6 +102,9 @@ def test_a_directory_may_have_policy_sets_beside_cases(run):
     )
     Path("mine").mkdir()
     Path("mine/set.yaml").write_text(f"{policies}spec: {{policy: replica-limits}}\n")
+    Path("a\n::b").mkdir()
+    Path("a\n::b/set.yaml").write_text(f"{policies}spec: {{policy: replica-limits}}\n")
+    assert run("a\n::b", "cases.yaml")[2] == "a\\n::b/set.yaml: skipped: objects, not cases\n"
     skipped = "mine/set.yaml: skipped: objects, not cases\n"
     assert run("mine") == (3, "", f"{skipped}mine: no cases\n")
     assert run("mine/set.yaml")[2].startswith("mine/set.yaml:1: cases: missing; it is required\n")
