@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from config.documents import Document, DocumentError, documents_at
+from config.printable import printable
 from config.settings import Settings, planner_settings
 from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.checks.sources import read_sources
@@ -150,6 +151,6 @@ async def _print_differences(
 def _print_verdict(judged: JudgedManifest) -> None:
     """Print the webhook's verdict on stderr."""
     if judged.findings:
-        complain(f"{judged.document.where()}: {judged.title}: {judged.verdict}")
+        complain(f"{judged.document.where()}: {printable(judged.title)}: {judged.verdict}")
     for each in judged.findings:
         complain(f"  {judged.document.where(each.path)}: {each.policy}: {each.message}")

@@ -11,6 +11,7 @@ from config.converters import ConversionError, as_written, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
+from config.printable import printable
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Step
@@ -96,7 +97,7 @@ class Planned:
                 f"{path}: {random.length} random characters"
                 for path, random in self.write.generate.items()
             ]
-        return "".join(f"# {line}\n" for line in lines)
+        return "".join(f"# {printable(line)}\n" for line in lines)
 
 
 def parent_of(document: Document, namespace: str) -> Parent:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from config.printable import printable
 from controller.runtime.applied import APPLIED
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import is_secret
@@ -49,7 +50,7 @@ class Difference:
         """
         object = self.child.object
         id = f"{self.child.parent.namespace}/{object['metadata']['name']}"
-        name = f"{object['apiVersion']} {object['kind']} {id}"
+        name = printable(f"{object['apiVersion']} {object['kind']} {id}")
         before, after = _shown(self.before, None), _shown(self.after, self.before)
         found = difflib.unified_diff(
             before, after, f"{name} (there)", f"{name} (planned)", lineterm=""

@@ -423,6 +423,21 @@ def test_an_unreadable_file_does_not_hide_other_plans(run):
     ]
 
 
+def test_a_name_adds_no_object_to_a_plan(run):
+    """Its line breaks are escaped in comments, in the header of a diff and in the verdict."""
+    name = r"a\n---\nkind: Secret\x1b"
+    file = write("shop.yaml", WEBAPP.replace("name: shop", rf'name: "{name}"'))
+    code, out, err = run("plan", file)
+    assert (code, [each["kind"] for each in yaml.safe_load_all(out)]) == (
+        1,
+        ["Deployment", "Service"],
+    )
+    assert out.startswith(f"# WebApp {name}: step deployment\n")
+    assert err.startswith(rf"shop.yaml:1: WebApp production/{name}: denied")
+    header = f"--- apps/v1 Deployment production/{name} (there)\n"
+    assert run("plan", "--diff", file)[1].startswith(header)
+
+
 POLL = """\
 apiVersion: voting.schoolofdevops.com/v1alpha1
 kind: VoteConfig
