@@ -52,15 +52,16 @@ def query(text: str, names: Names) -> Queried:
     root, steps = names[name], steps[name.count(".") + 1 :]
     if not root.text:
         refuse(f"the variable {path} reads the old pod template")
-    if root.default is None and default is not MISSING:
-        if root.text != "oldObject":
-            refuse(f"{path} has a default, which Kyverno takes when an object is deleted")
-        root = root._replace(text="optional.ofNonZeroValue(oldObject)")
     code = _type(root.code, steps)
     projects = any(each.startswith("[") for each in steps)
+    is_list = projects or code.startswith("[")
+    if root.default is None and (is_list or default is not MISSING):
+        if root.text != "oldObject":
+            refuse(f"{path} is missing where an object is deleted, and Kyverno allows that")
+        root = root._replace(text="optional.ofNonZeroValue(oldObject)")
     if projects and code.startswith("["):
         refuse(f"{path} is a list of lists; `[]` at its end would join them")
-    if projects or code.startswith("["):
+    if is_list:
         items = steps if projects or not steps else [*steps, ITEMS]
         code = code if code.startswith("[") else f"[{code}"
         return Queried(_lists(root.text, items), code, default)

@@ -136,6 +136,21 @@ def test_a_rule_with_another_verdict_is_not_converted(validate, reason):
     assert reasons(cluster_policy(validate)) == [("ClusterPolicy p, rule r", reason, OWN_RULE)]
 
 
+@pytest.mark.parametrize(
+    "validate",
+    [
+        deny((of("data.app || ''"), "NotEquals", "x")),
+        {"foreach": [{"list": "request.object.metadata.finalizers", "deny": {}}]},
+    ],
+)
+def test_a_rule_about_deletions_is_not_converted_if_it_reads_the_new_object(validate):
+    """Kyverno takes the default, or judges no item."""
+    match = {"any": [{"resources": {"kinds": ["ConfigMap"], "operations": ["DELETE"]}}]}
+    ((_, reason, _),) = reasons(cluster_policy(validate, match=match))
+    assert reason.startswith("request.object.")
+    assert reason.endswith(" is missing where an object is deleted, and Kyverno allows that")
+
+
 def test_a_rule_is_not_converted_if_kyverno_errors_decide_it():
     """A missing field is an error, which denies in a rule and skips an element of foreach."""
     (missing,) = deny((of("metadata.labels.tier"), "Equals", "a"))["deny"]["conditions"]["all"]
