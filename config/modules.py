@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
-FAILURES = (
-    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError),
-    *(OSError, RuntimeError, TypeError, ValueError),
-)
+# A team's code may raise anything; a script that ends the process would end a check with success.
+FAILURES = (Exception, SystemExit)
 
 
 class ModuleError(ValueError):

@@ -217,7 +217,8 @@ def outcomes_of(policies: Iterable[Any], judge: Callable[[Any], Outcome | None])
         except WrongTypeError as error:
             malformed = Violation(error.path, error.found, f"it must be {error.wanted}", error.fix)
             outcome = Outcome(bound.title, bound.actions, malformed=malformed)
-        except Exception as error:  # noqa: BLE001
+        # A policy that ends the process would end a check with success.
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             fails_closed = bound.fails_closed
             outcome = Outcome(bound.title, bound.actions, error=error, fails_closed=fails_closed)
         if outcome is not None:

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import sys
 import time
 from typing import Any
 
@@ -192,6 +193,13 @@ def test_a_policy_error_is_decided_by_its_failure_policy(fails_closed, actions):
     )
     assert (counted.policy, counted.reported, counted.error) == ("counts", (), None)
     assert verdict.allowed is not fails_closed
+
+
+def test_a_policy_that_ends_the_process_is_an_error():
+    """Otherwise a check would end with the policy's exit code."""
+    ends = Policy("ends", validate=lambda *_: sys.exit(0))
+    (outcome,) = Engine([in_force(ends)]).validate(ask(POD)).outcomes
+    assert (type(outcome.error), outcome.denies) == (SystemExit, True)
 
 
 def test_a_missing_look_up_is_an_error():

@@ -90,6 +90,8 @@ def test_directories_have_helpers_of_their_own(tmp_path: Path) -> None:
         ("POLICY = Polcy()\n", ": cannot be imported: NameError: name 'Polcy' is not defined"),
         ("1 / 0\n", ": cannot be imported: ZeroDivisionError: division by zero"),
         ("raise RuntimeError('no')\n", ": cannot be imported: RuntimeError: no"),
+        ("raise Exception('no')\n", ": cannot be imported: Exception: no"),
+        ("raise SystemExit(0)\n", ": cannot be imported: SystemExit: 0"),
         (
             "open('/no/such/file')\n",
             ": cannot be imported: FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'",
@@ -126,6 +128,8 @@ def test_directories_have_helpers_of_their_own(tmp_path: Path) -> None:
         *(
             "a failure",
             "an error of its own",
+            "any error",
+            "an exit",
             "a missing file",
             "nothing",
             "a text",
