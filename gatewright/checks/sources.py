@@ -135,7 +135,7 @@ def _spec(file: Path) -> "GitIgnoreSpec":
     # Imported here: few directories have such a file.
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(file.read_text().splitlines())
+    return GitIgnoreSpec.from_lines(file.read_text("utf-8", "replace").splitlines())
 
 
 def _read(

@@ -440,6 +440,13 @@ def test_ignore_files_exclude_paths(check):
     )
 
 
+def test_an_ignore_file_that_is_no_text_ignores_nothing(check):
+    """It hides no verdict."""
+    write("app/a.yaml", GOOD)
+    Path("app/.gatewrightignore").write_bytes(b"\xff\xfe\n")
+    assert check("app") == (0, ["allowed shop"], "")
+
+
 def test_globs_are_expanded(check):
     """`**` matches any number of directories; a glob without a match is an error."""
     for name in ("app/a.yaml", "app/sub/b.yaml", "app/sub/c.txt"):
