@@ -27,9 +27,14 @@ class TextEdit:
 
 
 def edited(text: str, edits: Iterable[TextEdit]) -> str:
-    """Return a text with all edits, whose places are those in the text before any of them."""
+    """Return a text with all edits, whose places are those in the text before any of them.
+
+    A text with CRLF gets no other line ends.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
     for each in sorted(edits, key=lambda each: each.start, reverse=True):
-        text = text[: each.start] + each.text + text[each.end :]
+        new = each.text.replace("\r\n", "\n").replace("\n", newline)
+        text = text[: each.start] + new + text[each.end :]
     return text
 
 

@@ -181,7 +181,7 @@ def _update(done: list[Tried], problems: list[InputProblem]) -> list[str]:
         )
     for source, cases in by_file.items():
         failing = [tries for tries in cases.values() if any(each.differences for each in tries)]
-        old = Path(source).read_text("utf-8")
+        old = Path(source).read_bytes().decode()  # places count both characters of CRLF
         new, faults = updated(old, failing)
         problems += map(InputProblem, faults)
         if new != old:

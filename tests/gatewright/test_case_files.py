@@ -89,6 +89,17 @@ def test_an_empty_directory_or_a_loop_of_links_hides_no_case(run):
     ]
 
 
+def test_an_updated_file_keeps_its_line_ends(run):
+    """Each expectation is in its place, and a second update changes nothing."""
+    case = "- name: two\n  object: {kind: Deployment, spec: {replicas: 11}}\n  expect: allowed\n"
+    Path("cases.yaml").write_text(CASES + case + case.replace("two", "more"), newline="\r\n")
+    assert run("cases.yaml", "--update")[2] == "updated cases.yaml; review the changes\n"
+    text = Path("cases.yaml").read_bytes()
+    assert text.count(b"\n") == text.count(b"\r\n")
+    assert run("cases.yaml", "--update") == (0, "4 cases: 4 passed\n", "")
+    assert Path("cases.yaml").read_bytes() == text
+
+
 def test_an_empty_file_is_an_error(run):
     """No case was run, which must not look like success."""
     Path("cases.yaml").write_text("# none\n")
