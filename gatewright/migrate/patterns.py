@@ -194,17 +194,15 @@ def _joined(
     conditions: list[str], anchors: list[PatternOutcome], rest: PatternOutcome
 ) -> PatternOutcome:
     """Return the outcome of an object: its conditions, then anchors, then the other fields."""
-    passing = every([*conditions, *(each.passes for each in anchors), rest.passes])
     allowed = [each.allowed for each in anchors]
     if conditions or not any(each.can_skip for each in anchors):
+        # Beside a condition that holds, Kyverno ignores an anchor that skips.
+        passes = every([*conditions, *allowed, rest.passes])
         applied = every([*allowed, rest.allowed])
-    else:
-        none = negated(some(each.passes for each in anchors))
-        applied = every([*allowed, some([none, rest.allowed])])
-        passing = every([some(each.passes for each in anchors), *allowed, rest.passes])
-    if not conditions:
-        return PatternOutcome(passing, applied)
-    return PatternOutcome(passing, some([negated(every(conditions)), applied]))
+        return PatternOutcome(passes, some([negated(every(conditions)), applied]))
+    one = some(each.passes for each in anchors)
+    applied = every([*allowed, some([negated(one), rest.allowed])])
+    return PatternOutcome(every([one, *allowed, rest.passes]), applied)
 
 
 def _in_order(outcomes: list[PatternOutcome]) -> PatternOutcome:

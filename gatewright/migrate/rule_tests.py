@@ -70,6 +70,8 @@ def _names(scope: RuleScope, operations: Sequence[str]) -> Names:
     }
     for each, default in OF_ALL.items():
         is_of_pod = scope.is_generated and each in ("spec", "metadata")
+        if each == "spec" and not is_of_pod:
+            continue  # some kinds have none
         text = f"variables.pod.{each}" if is_of_pod else f"object.{each}"
         names[f"request.object.{each}"] = names["request.object"]._replace(
             text=text, code=field_type(code, each) or default

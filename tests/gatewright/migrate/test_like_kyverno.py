@@ -35,6 +35,10 @@ def deny(*conditions, joined="all"):
         # fields with anchors come first, the last of them by name before the others: spec fails
         ({"pattern": {"metadata": {"(name)": "db"}, "spec": {"=(dnsPolicy)": "None"}}},
          {"spec": {"dnsPolicy": "Default"}}, "denied"),
+        # beside a condition that holds, an anchor that skips is ignored: the name is judged
+        ({"pattern": {"spec": {"(dnsPolicy)": "Default", "=(securityContext)": {"(runAsUser)": 5}},
+                      "metadata": {"name": "db"}}},
+         {"spec": {"dnsPolicy": "Default", "securityContext": {"runAsUser": 7}}}, "denied"),
         # a global anchor is evaluated among these fields: annotations are missing
         ({"pattern": {"metadata": {"<(name)": "db", "annotations": {"=(a)": "x"}}}}, {}, "denied"),
         ({"pattern": {"metadata": {"<(name)": "db", "annotations": {"a": "x"}}}}, {}, "allowed"),
@@ -61,6 +65,13 @@ def test_a_verdict_is_that_of_kyverno(validate, object, expected):
     """The object is the smallest Pod, `web`, with more fields."""
     rule = cluster_policy(validate | {"message": "denied"})
     assert verdict(converted(rule), **object) == expected
+
+
+def test_a_kind_without_a_spec_has_no_items_in_it():
+    """A list below a missing spec has its default."""
+    rule = deny((of("spec.initContainers[].name || `[]`"), "AnyIn", ["a"]))
+    migration = converted(cluster_policy(rule, kinds=("ReplicaSet", "ConfigMap")))
+    assert verdict(migration, "ConfigMap") == "allowed"
 
 
 def test_a_kind_with_a_version_has_no_generated_rules():
