@@ -100,6 +100,17 @@ def test_an_updated_file_keeps_its_line_ends(run):
     assert Path("cases.yaml").read_bytes() == text
 
 
+def test_an_updated_file_in_json_stays_json(run):
+    """The expectation is JSON, too."""
+    kind = {"kind": "Deployment", "spec": {"replicas": 30}}
+    case = {"name": "many", "object": kind, "expect": "allowed"}
+    Path("cases.json").write_text(json.dumps({"policy": "replica-limits", "cases": [case]}))
+    assert run("cases.json", "--update")[0] == 1
+    (updated,) = json.loads(Path("cases.json").read_text())["cases"]
+    expected = {"denied": [{"path": "spec.replicas", "message": MESSAGE}]}
+    assert updated == case | {"expect": expected}
+
+
 def test_an_empty_file_is_an_error(run):
     """No case was run, which must not look like success."""
     Path("cases.yaml").write_text("# none\n")

@@ -154,7 +154,9 @@ def _message(text: EditableText, item: yaml.MappingNode, message: str) -> TextEd
 def _whole(text: EditableText, case: yaml.MappingNode, wanted: Any) -> TextEdit:
     key, value = _pair(case, "expect")
     start, end = text.at(key.end_mark), text.end(value)
-    written, column = _flow(wanted), key.start_mark.column
+    is_json = isinstance(key, yaml.ScalarNode) and key.style == '"'
+    written = orjson.dumps(wanted).decode() if is_json else _flow(wanted)
+    column = key.start_mark.column
     if isinstance(wanted, str) or case.flow_style or column + len(f"expect: {written}") <= WIDTH:
         return TextEdit(start, end, f": {written}")
     block = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True, width=WIDTH - column)
