@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,7 +140,7 @@ def test_ctrl_c_ends_the_command(
     """While it waits for standard input: only a newline, and the shell's exit code for an interrupt."""
 
     class Interrupted(io.RawIOBase):
-        def readall(self) -> bytes:
+        def readinto(self, _: Any) -> int:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))  # type: ignore[type-var]
