@@ -117,6 +117,7 @@ def has_ready(object: JsonObject) -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 async def test_a_malformed_object_is_its_own_failure(kind: PlannedKind[Any]) -> None:
     """Each has a condition or an event, whether it exists at the start or is created and changed later."""

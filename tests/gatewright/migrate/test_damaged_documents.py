@@ -117,6 +117,7 @@ def paths(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from paths(each, (*above, key))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(len(DOCUMENTS)), ids=lambda n: DOCUMENTS[n]["kind"])
 def test_a_field_of_a_wrong_type_ends_nothing(number):
     """Each field is replaced by each type of value; unconverted rules have a name and a reason."""
