@@ -62,6 +62,7 @@ def sample(values, count):
     return values[:: max(1, len(values) // count)]
 
 
+@pytest.mark.long
 def test_the_next_check_of_anything_passes(check):
     """Objects of all kinds, custom resources with children, fields of wrong types."""
     objects = objects_of_cases()
