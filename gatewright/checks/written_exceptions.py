@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from config.api.policy_exception import PolicyException
 from config.documents import Document
+from gatewright.console.options import NAMESPACE_NAME
 from gatewright.outputs import SubjectResult
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import KINDS
@@ -23,7 +24,6 @@ CREATES: Mapping[str, Sequence[str]] = {
 MAX_PREFIX = 58  # characters of a generateName that the API server keeps
 # A name that means one object, or the prefix of a generated name. Without a name, it is "*".
 NAMED = re.compile(r"[^*?]{1,253}\*?")
-NAMESPACED = re.compile(r"([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?")
 
 
 class ExceptedObject(NamedTuple):
@@ -68,7 +68,8 @@ class ExceptionWriter:
                 where, path = (
                     (each.child[:3], each.child.path) if each.child else (subject, each.path)
                 )
-                if not (NAMESPACED.fullmatch(where[1]) and NAMED.fullmatch(where[2])):
+                is_place = not where[1] or NAMESPACE_NAME.fullmatch(where[1])
+                if not (is_place and NAMED.fullmatch(where[2])):
                     continue
                 objects = self._found.setdefault((subject, each.policy), {})
                 paths = objects.setdefault(ExceptedObject(*where), {})

@@ -7,6 +7,8 @@ from typing import Any
 from webhook.engine import Attributes, BoundPolicy, Policy, Request
 from webhook.engine.kinds import KINDS
 from webhook.engine.match import Match
+from webhook.policy_sets.bound_objects import bind
+from webhook.policy_sets.catalogue import catalogue
 
 
 def about(kind: str = "Pod", subresource: str = "", **changes: Any) -> Attributes:
@@ -42,6 +44,19 @@ def ask(
     return Request(
         about(kind, subresource, **changes), copy.deepcopy(object), old_object, looked_up or {}
     )
+
+
+def denying(name: str, *clauses: dict[str, Any]) -> BoundPolicy:
+    """Return a policy object with a rule in CEL that denies all that a clause matches."""
+    document = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {"match": {"any": [*clauses]}, "validations": [{"expression": "false"}]},
+    }
+    bound = bind(document, catalogue())
+    assert isinstance(bound, BoundPolicy)
+    return bound
 
 
 def in_force(policy: Policy, **changes: Any) -> BoundPolicy:

@@ -11,10 +11,9 @@ from controller.registration.configurations import (
     published,
     registration,
 )
+from tests.webhook.asking import denying
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
-from webhook.policy_sets.bound_objects import bind
-from webhook.policy_sets.catalogue import catalogue
 
 BUNDLE = b"-----BEGIN CERTIFICATE-----\n"
 SERVICE = WebhookClientConfig(Service("gatewright-system", "gatewright-webhook"), BUNDLE)
@@ -139,39 +138,26 @@ def test_a_rule_has_all_versions_of_a_custom_kind_that_a_policy_names(operations
     clause = {"operations": operations} if operations else {}
     for match in ([[*named[0], *named[1]]], named):
         clauses = [{"kinds": kinds, **clause} for kinds in match]
-        spec = {"match": {"any": clauses}, "validations": [{"expression": "false"}]}
-        document = {
-            "apiVersion": "gatewright.io/v1alpha1",
-            "kind": "ClusterAdmissionPolicy",
-            "metadata": {"name": "issuers"},
-            "spec": spec,
-        }
-        (webhook,), _ = webhooks(bind(document, catalogue()))
+        (webhook,), _ = webhooks(denying("issuers", *clauses))
         (rule,) = webhook["rules"]
         assert (rule["apiVersions"], rule["resources"]) == (["v1beta1", "v1"], ["issuers"])
-
-
-def naming(name: str, kind: str):
-    """Put a policy in force that denies every object of a kind."""
-    spec = {"match": {"any": [{"kinds": [kind]}]}, "validations": [{"expression": "false"}]}
-    document = {
-        "apiVersion": "gatewright.io/v1alpha1",
-        "kind": "ClusterAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-    return bind(document, catalogue())
 
 
 @pytest.mark.parametrize(
     ("policies", "expected"),
     [
         (
-            [naming("a", "example.com/v1/Issuer"), naming("b", "example.com/v1beta1/Issuer")],
+            [
+                denying("a", {"kinds": ["example.com/v1/Issuer"]}),
+                denying("b", {"kinds": ["example.com/v1beta1/Issuer"]}),
+            ],
             [["v1beta1"], ["v1"]],
         ),
         (
-            [bound("a", kinds="scalable"), naming("b", "autoscaling/v2/HorizontalPodAutoscaler")],
+            [
+                bound("a", kinds="scalable"),
+                denying("b", {"kinds": ["autoscaling/v2/HorizontalPodAutoscaler"]}),
+            ],
             [["v2"], ["v1", "v2"]],
         ),
     ],

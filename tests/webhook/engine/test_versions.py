@@ -4,24 +4,15 @@ import json
 
 import pytest
 
+from tests.webhook.asking import denying
 from webhook import review
 from webhook.engine import Engine
 from webhook.engine.kinds import Kind, versions_sent
-from webhook.policy_sets.bound_objects import bind
-from webhook.policy_sets.catalogue import catalogue
 
 
 def naming(name, *versions):
     """Return a policy that denies every Issuer, named in these versions."""
-    kinds = [f"example.com/{version}/Issuer" for version in versions]
-    spec = {"match": {"any": [{"kinds": kinds}]}, "validations": [{"expression": "false"}]}
-    document = {
-        "apiVersion": "gatewright.io/v1alpha1",
-        "kind": "ClusterAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-    return bind(document, catalogue())
+    return denying(name, {"kinds": [f"example.com/{version}/Issuer" for version in versions]})
 
 
 def sent(version, subresource=""):
@@ -78,13 +69,7 @@ def test_every_policy_judges_a_file():
 def test_the_version_of_a_subresource_is_that_of_its_parent():
     """The object of /scale is an autoscaling/v1 Scale whatever the version of the parent."""
     scales = {"subresources": ["scale"], "kinds": ["example.com/v1beta1/Issuer"]}
-    document = {
-        "apiVersion": "gatewright.io/v1alpha1",
-        "kind": "ClusterAdmissionPolicy",
-        "metadata": {"name": "scales"},
-        "spec": {"match": {"any": [scales]}, "validations": [{"expression": "false"}]},
-    }
-    engine = Engine([naming("new", "v1"), bind(document, catalogue())], converted=True)
+    engine = Engine([naming("new", "v1"), denying("scales", scales)], converted=True)
     assert judges(engine, sent("v1beta1", "scale")) == ["scales"]
     assert judges(engine, sent("v1", "scale")) == []
 
