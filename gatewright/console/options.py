@@ -57,7 +57,7 @@ class PolicyPath(click.ParamType[Path]):
 
 
 class Namespace(click.ParamType[str]):
-    """The name of a namespace: in an impossible one, no policy would apply."""
+    """The name of a namespace. An invalid one is an error: no policy would apply there."""
 
     name = "namespace"
 
@@ -65,7 +65,7 @@ class Namespace(click.ParamType[str]):
         """Return the name; a name that Kubernetes rejects is a usage error."""
         if not NAMESPACE_NAME.fullmatch(value):
             self.fail(
-                f'"{value}" is no name of a namespace, which has at most 63 lower-case letters, '
+                f'"{value}" is not a valid name of a namespace: at most 63 lower-case letters, '
                 "digits and '-'",
                 param,
                 ctx,

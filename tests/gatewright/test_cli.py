@@ -115,7 +115,7 @@ def test_every_command_is_listed(run):
     assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == set(COMMANDS)
 
 
-NO_NAMESPACE = "is no name of a namespace, which has at most 63 lower-case letters, digits and '-'"
+NO_NAMESPACE = "is not a valid name of a namespace: at most 63 lower-case letters, digits and '-'"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
