@@ -2,7 +2,9 @@
 
 If an applied item is missing, and the list has one that was never applied, another writer replaced
 the item. Server-side apply alone would add the plan's item beside the other one. The marks
-distinguish this from an item that another writer added, even after the plan has changed.
+distinguish this from an item that another writer added, even after the plan has changed. They also
+reveal an applied item that another writer wrote as well: an apply alone keeps it when it leaves the
+plan.
 """
 
 import re
@@ -37,25 +39,33 @@ def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
     If the annotation was changed, the plan counts as the last applied state.
     """
     stored, planned = _marks_of(current), _marks_of(desired)
-    marks = ANNOTATION.fullmatch(applied_to(current))
-    applied = set(re.findall(f".{{{MARK}}}", marks[1])) if marks else planned
+    applied = planned if (marks := _applied_marks(current)) is None else marks
     lists = {mark[:2] for mark in applied - stored}
     return any(mark[:2] in lists for mark in stored - applied - planned)
+
+
+def has_removed_items(stored: JsonObject, before: JsonObject, desired: JsonObject) -> bool:
+    """Return whether a child still has applied items that left the plan.
+
+    `before` is the child before the apply. They stay if another writer owns them, too.
+    """
+    removed = (_applied_marks(before) or set()) - _marks_of(desired)
+    return bool(removed & _marks_of(stored))
 
 
 async def replace_lists(
     client: Client, resource: Resource, current: JsonObject, desired: JsonObject, *, manager: str
 ) -> JsonObject:
-    """Restore list items that another writer replaced, and give up the patch's field ownership.
+    """Write the lists as planned, and give up the patch's field ownership.
 
-    An item is removed with the plan only if an apply owns it. The annotation marks the repair as in
-    progress, so that it is completed after a crash or a concurrent write.
+    A field or item is removed with the plan only if an apply owns it, so fields outside of lists
+    are left to the apply. The annotation marks the repair as in progress, so that it is completed
+    after a crash or a concurrent write.
     """
     name, namespace = desired["metadata"]["name"], desired["metadata"].get("namespace")
-    outside = ("apiVersion", "kind", "metadata")
-    content = {key: value for key, value in desired.items() if key not in outside}
+    content = {key: value for key, value in desired.items() if key != "metadata"}
     metadata = _version_of(current) | {"annotations": {APPLIED: REPLACED}}
-    begun = content | {"metadata": metadata}
+    begun = _lists_of(content) | {"metadata": metadata}
     stored = await client.patch(resource, name, begun, namespace, field_manager=manager)
     patched = {"manager": manager, "operation": "Update"}
     owners = [
@@ -70,6 +80,24 @@ async def replace_lists(
 def _version_of(object: JsonObject) -> JsonObject:
     """Return the metadata that limits a patch to this version of an object."""
     return {key: object["metadata"][key] for key in ("uid", "resourceVersion")}
+
+
+def _lists_of(object: JsonObject) -> JsonObject:
+    """Return an object with only the lists whose items have keys."""
+    lists: JsonObject = {}
+    for key, value in object.items():
+        if isinstance(value, dict):
+            if inner := _lists_of(value):
+                lists[key] = inner
+        elif isinstance(value, list) and any(map(list_key, value)):
+            lists[key] = value
+    return lists
+
+
+def _applied_marks(current: JsonObject) -> set[str] | None:
+    """Return the marks of the annotation; None if it is missing or was changed."""
+    annotation = ANNOTATION.fullmatch(applied_to(current))
+    return set(re.findall(f".{{{MARK}}}", annotation[1])) if annotation else None
 
 
 def _marks_of(object: JsonObject) -> set[str]:

@@ -9,6 +9,7 @@ from controller.runtime.applied import (
     APPLIED,
     REPLACED,
     applied_to,
+    has_removed_items,
     is_replaced,
     replace_lists,
 )
@@ -131,11 +132,28 @@ class Applier:
         is_new = applied != desired["metadata"]["annotations"][APPLIED]
         changed = "" if is_new else difference(current, desired)
         if applied == REPLACED or (changed is not None and is_replaced(current, desired)):
-            self.conflicts.check(place, digest(desired), repair=True)
-            current = await replace_lists(
-                self.client, place.resource, current, desired, manager=FIELD_MANAGER
+            await self._replace_lists(place, current, desired, changed)
+            return
+        try:
+            stored = await self._update(
+                place, current, desired, changed, FIELD_MANAGER, only_this=True
             )
-        await self._update(place, current, desired, changed, FIELD_MANAGER, only_this=True)
+        except Invalid:  # perhaps two ports of one name, the new one and the old one
+            if not has_removed_items(current, current, desired):
+                raise
+            stored = current
+        if is_new and has_removed_items(stored, current, desired):
+            await self._replace_lists(place, stored, desired, changed)
+
+    async def _replace_lists(
+        self, place: WrittenObject, current: JsonObject, desired: JsonObject, changed: str | None
+    ) -> None:
+        """Write the lists as planned, then apply."""
+        self.conflicts.check(place, digest(desired), repair=True)
+        stored = await replace_lists(
+            self.client, place.resource, current, desired, manager=FIELD_MANAGER
+        )
+        await self._update(place, stored, desired, changed, FIELD_MANAGER, only_this=True)
 
     async def _patch(self, patch: ApplyFields) -> None:
         """Set fields of an object with another owner, if they differ.
@@ -164,10 +182,10 @@ class Applier:
         manager: str,
         *,
         only_this: bool = False,
-    ) -> None:
+    ) -> JsonObject:
         """Apply to an existing object by its uid, unless nothing changed or it is contested.
 
-        With `only_this`, only to this version of it.
+        With `only_this`, only to this version of it. Return the stored object.
         """
         resource, sent = place.resource, digest(desired)
         needed = changed is not None and not self.conflicts.is_overridden(
@@ -175,7 +193,7 @@ class Applier:
         )
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
-            return
+            return current
         precondition = ("uid", "resourceVersion") if only_this else ("uid",)
         known = {field: current["metadata"][field] for field in precondition}
         exactly = {**desired, "metadata": {**desired["metadata"], **known}}
@@ -190,6 +208,7 @@ class Applier:
                 f"{what} is changed again and again by another writer; it is restored once a minute"
             )
             self.conflicts.repaired(place, sent, message)
+        return answer
 
     async def _delete(self, reference: Reference) -> None:
         resource = reference.resource

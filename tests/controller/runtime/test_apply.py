@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import controller.runtime.workqueue
-from controller.runtime.applied import APPLIED
+from controller.runtime.applied import APPLIED, REPLACED, applied_to
 from controller.runtime.plan import Apply, Observed, Plan, Step
 from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
@@ -22,6 +22,7 @@ from tests.controller.runtime.conftest import (
 from tests.controller.runtime.test_reconciler import single
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+UNMARKED: JsonObject = {"metadata": {"annotations": {APPLIED: None}}}
 
 
 def release(*data: str) -> Planner:
@@ -36,7 +37,7 @@ def release(*data: str) -> Planner:
 
 
 def pods(thing: Thing, observed: Observed, now: datetime) -> Plan:
-    """A Deployment with a container for each unit of size, each with a port."""
+    """A Deployment with a container for each unit of size, each with a port; with a scale, it is paused."""
     del observed, now
     containers = [
         {
@@ -46,7 +47,9 @@ def pods(thing: Thing, observed: Observed, now: datetime) -> Plan:
         }
         for number in range(thing.spec.size)
     ]
-    spec = {"template": {"spec": {"containers": containers}}}
+    spec: JsonObject = {"template": {"spec": {"containers": containers}}}
+    if thing.spec.scale:
+        spec["paused"] = True
     child = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -118,6 +121,82 @@ async def test_a_container_that_leaves_the_plan_is_removed_despite_other_writes(
     assert containers(deployment) == ["c-0"]
 
 
+async def test_a_repair_during_which_its_mark_is_removed_is_completed(running: Running) -> None:
+    """A container replaced by hand is restored, and removed when it leaves the plan later."""
+    async with running(pods, owns=(DEPLOYMENT,)) as things:
+        things.create(size=2)
+        await things.until_ready()
+        server = things.server
+
+        def unmark(event: Any) -> None:
+            if event.new and applied_to(event.new) == REPLACED:
+                server.storage.listeners.remove(unmark)
+                server.change(DEPLOYMENT, "thing", UNMARKED, NAMESPACE)
+
+        server.storage.listeners.append(unmark)
+        by_hand = [{"name": "c-0", "image": "nginx"}, {"name": "by-hand", "image": "nginx"}]
+        template = {"spec": {"template": {"spec": {"containers": by_hand}}}}
+        server.change(DEPLOYMENT, "thing", template, NAMESPACE)
+        await things.until(DEPLOYMENT, "thing", lambda each: containers(each) == ["c-0", "c-1"])
+        await things.until_quiet()
+        assert unmark not in server.storage.listeners
+        server.change(things.resource, "thing", {"spec": {"size": 1}}, NAMESPACE)
+        await things.until_quiet()
+        deployment = await things.until(DEPLOYMENT, "thing")
+    assert containers(deployment) == ["c-0"]
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_field_that_leaves_the_plan_during_a_repair_is_removed(running: Running) -> None:
+    """The apply that ends the repair of a list fails, and the next plan does not have the field."""
+    async with running(pods, owns=(DEPLOYMENT,)) as things:
+        things.create()
+        await things.until_ready()
+    server = things.server
+    by_hand = {"spec": {"template": {"spec": {"containers": [{"name": "by-hand"}]}}}}
+    server.change(DEPLOYMENT, "thing", by_hand, NAMESPACE)
+    server.change(things.resource, "thing", {"spec": {"scale": 1}}, NAMESPACE)
+    repairs = iter(range(2))
+
+    def fail(event: Any) -> None:
+        if event.new and applied_to(event.new) == REPLACED and next(repairs, None) == 1:
+            server.fail(1, 500, method="PATCH", path="/deployments/thing")
+            server.change(things.resource, "thing", {"spec": {"scale": 0}}, NAMESPACE)
+
+    server.storage.listeners.append(fail)
+    async with running(pods, owns=(DEPLOYMENT,)) as things:
+        deployment = await things.until(
+            DEPLOYMENT,
+            "thing",
+            lambda each: containers(each) == ["c-0"] and applied_to(each) != REPLACED,
+        )
+    assert next(repairs, None) is None
+    assert "paused" not in deployment["spec"]
+
+
+async def test_a_container_that_was_renamed_and_renamed_back_leaves_with_the_plan(
+    running: Running,
+) -> None:
+    """Since the edits another writer owns it, so the apply keeps it; a repair and an apply remove it."""
+    async with running(pods, owns=(DEPLOYMENT,)) as things:
+        things.create(size=2)
+        planned = await things.until(DEPLOYMENT, "thing")
+        await things.until_ready()
+    server, found = things.server, planned["spec"]["template"]["spec"]["containers"]
+    for by_hand in ([found[0], {**found[1], "name": "by-hand"}], found):
+        template = {"spec": {"template": {"spec": {"containers": by_hand}}}}
+        server.change(DEPLOYMENT, "thing", template, NAMESPACE)
+    server.change(things.resource, "thing", {"spec": {"size": 1}}, NAMESPACE)
+    server.requests.clear()
+    async with running(pods, owns=(DEPLOYMENT,)) as things:
+        deployment = await things.until(
+            DEPLOYMENT, "thing", lambda each: containers(each) == ["c-0"]
+        )
+        await things.until_quiet()
+        assert written(things) == ["PATCH deployments/thing"] * 4 + ["PATCH things/thing/status"]
+    assert containers(deployment) == ["c-0"]
+
+
 async def test_list_items_of_other_writers_are_kept(running: Running) -> None:
     """Added containers stay, whatever happens to the plan's; a container that replaced a planned one is removed."""
     async with running(pods, owns=(DEPLOYMENT,)) as things:
@@ -138,9 +217,7 @@ async def test_a_child_of_an_older_version_costs_one_apply(running: Running) -> 
     async with running(single) as things:
         things.create()
         await things.until_ready()
-    things.server.change(
-        CONFIGMAP, "thing", {"metadata": {"annotations": {APPLIED: None}}}, NAMESPACE
-    )
+    things.server.change(CONFIGMAP, "thing", UNMARKED, NAMESPACE)
     for expected in (["PATCH configmaps/thing"], []):
         things.server.requests.clear()
         async with running(single) as things:
