@@ -30,6 +30,7 @@ SECONDS = float(os.environ.get("ATTACK_SECONDS", "4"))
 WORKERS = 4
 TIMEOUT = 3.0  # seconds
 P99 = 1.0  # seconds; the limit on an idle machine is 0.25, and a busy one needs three times as long
+PROBE_TIMEOUT = 4  # seconds, as in the chart
 MEMORY = 256  # MB
 NEED_NO_CLUSTER = {"now"}
 
@@ -69,20 +70,25 @@ class Client:
         await asyncio.gather(self._kubelet(), *(self._worker() for _ in range(self.workers)))
 
     async def _kubelet(self) -> None:
-        """Probe /healthz and /readyz with the kubelet's time-out of 1 s."""
+        """Probe /healthz and /readyz as the kubelet does."""
         while not self.is_stopped and not self.ends:
             for path in ("/healthz", "/readyz"):
                 try:
-                    async with asyncio.timeout(1):
-                        reader, writer = await asyncio.open_connection("127.0.0.1", self.health)
-                        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-                        status = await reader.readline()
-                        writer.transport.abort()
+                    async with asyncio.timeout(PROBE_TIMEOUT):
+                        status = await self._probe(path)
                     if b" 200 " not in status:
                         self.failures.append(f"{path}: {status!r}")
                 except (OSError, TimeoutError) as error:
                     self.failures.append(f"{path}: {error!r}")
             await asyncio.sleep(0.2)
+
+    async def _probe(self, path: str) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.health)
+        try:
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            return await reader.readline()
+        finally:
+            writer.transport.abort()
 
     async def _worker(self) -> None:
         wire = None
@@ -160,7 +166,7 @@ class Server:
         print(
             f"{len(latencies)} calls, {len(client.failures)} failed, p99 {p99 * 1000:.0f} ms, {self.peak:.0f} MB"
         )
-        assert client.failures == []
+        assert not client.failures, client.failures
         assert len(latencies) > 5 * client.workers
         assert p99 < highest
         assert self.peak < MEMORY
@@ -174,12 +180,13 @@ class Server:
         """Run a hostile program for some seconds."""
         attacker = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
         try:
-            async with asyncio.timeout(SECONDS + 20):
+            async with asyncio.timeout(SECONDS + 60):  # it has a low priority
                 await attacker.communicate(sent)
             assert attacker.returncode == 0
         finally:
             if attacker.returncode is None:
                 attacker.kill()
+                await attacker.wait()
 
 
 @asynccontextmanager
