@@ -29,7 +29,7 @@ from webhook.server.cluster_data import NAMESPACES
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "4"))
 WORKERS = 4
 TIMEOUT = 3.0  # seconds
-P99 = 1.0  # seconds; the limit on an idle machine is 0.25, and a busy one needs three times as long
+P99 = 2.0  # seconds; 0.25 on an idle machine, and up to 1.2 with six test processes on two cores
 PROBE_TIMEOUT = 4  # seconds, as in the chart
 MEMORY = 256  # MB
 NEED_NO_CLUSTER = {"now"}
