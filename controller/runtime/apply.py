@@ -19,10 +19,9 @@ from controller.runtime.conflict_backoff import Conflicts, ContestedError, Writt
 from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
-from controller.runtime.observed import Owner, Snapshot, is_controlled_by
+from controller.runtime.observed import Owner, Snapshot, is_controlled_by, live
 from controller.runtime.ownership import NameTakenError, check_ownership
 from controller.runtime.plan import Apply, ApplyFields, CreateOnly, Delete, Reference, Step
-from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from kube.resource import JsonObject, Resource
@@ -108,32 +107,44 @@ class Applier:
         only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
-    async def _keep(self, place: WrittenObject, current: JsonObject, desired: JsonObject) -> None:
+    async def _keep(
+        self,
+        place: WrittenObject,
+        current: JsonObject,
+        desired: JsonObject,
+        *,
+        replace: bool = False,
+    ) -> None:
         """Apply a child that lacks a desired field, or whose last applied digest differs.
 
         The write requires the compared version, since a list item replaced meanwhile would stay.
+        With `replace`, the lists are written as planned first.
         """
         for _ in range(MAX_RACES):
             try:
-                return await self._keep_state(place, current, desired)
+                return await self._keep_state(place, current, desired, replace=replace)
             except Conflict:
                 newer = await live(self.client, place.resource, place.key)
                 if newer is None:
                     raise
                 self._check(place, newer, adopts=False)
                 current = newer
-        return await self._keep_state(place, current, desired)
+        return await self._keep_state(place, current, desired, replace=replace)
 
     async def _keep_state(
-        self, place: WrittenObject, current: JsonObject, desired: JsonObject
+        self, place: WrittenObject, current: JsonObject, desired: JsonObject, *, replace: bool
     ) -> None:
         applied = applied_to(current)
         # a new plan, so the write is not a repair
         is_new = applied != desired["metadata"]["annotations"][APPLIED]
         changed = "" if is_new else difference(current, desired)
-        if applied == REPLACED or (changed is not None and is_replaced(current, desired)):
-            await self._replace_lists(place, current, desired, changed)
-            return
+        is_repair = changed is not None and is_replaced(current, desired)
+        if replace or applied == REPLACED or is_repair:
+            self.conflicts.check(place, digest(desired), repair=True)
+            current = await replace_lists(
+                self.client, place.resource, current, desired, manager=FIELD_MANAGER
+            )
+            changed = changed or ""
         try:
             stored = await self._update(
                 place, current, desired, changed, FIELD_MANAGER, only_this=True
@@ -143,17 +154,7 @@ class Applier:
                 raise
             stored = current
         if is_new and has_removed_items(stored, current, desired):
-            await self._replace_lists(place, stored, desired, changed)
-
-    async def _replace_lists(
-        self, place: WrittenObject, current: JsonObject, desired: JsonObject, changed: str | None
-    ) -> None:
-        """Write the lists as planned, then apply."""
-        self.conflicts.check(place, digest(desired), repair=True)
-        stored = await replace_lists(
-            self.client, place.resource, current, desired, manager=FIELD_MANAGER
-        )
-        await self._update(place, stored, desired, changed, FIELD_MANAGER, only_this=True)
+            await self._keep(place, stored, desired, replace=True)
 
     async def _patch(self, patch: ApplyFields) -> None:
         """Set fields of an object with another owner, if they differ.
@@ -199,13 +200,11 @@ class Applier:
         exactly = {**desired, "metadata": {**desired["metadata"], **known}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
         self._answered(place, desired, answer)
-        if (
-            changed
-            and answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]
-        ):
-            what = f"{resource.kind} {current['metadata']['name']}: {changed}"
+        version = current["metadata"]["resourceVersion"]
+        if changed and answer["metadata"]["resourceVersion"] != version:
             message = (
-                f"{what} is changed again and again by another writer; it is restored once a minute"
+                f"{resource.kind} {current['metadata']['name']}: {changed} is changed again and "
+                "again by another writer; it is restored once a minute"
             )
             self.conflicts.repaired(place, sent, message)
         return answer
@@ -246,16 +245,5 @@ class Applier:
         self.sent.add(place)
         self.observed.record(resource, key, answer)
         self.expectations.wrote(request, self.caches[resource], key, answer)
-        differs = difference(answer, desired) is not None
-        self.conflicts.answered(
-            place, digest(desired), digest(cut(answer, desired)) if differs else ""
-        )
-
-
-async def live(client: Client, resource: Resource, key: str) -> JsonObject | None:
-    """Return an object from the API server, or None."""
-    namespace, name = ReconcileRequest.of(key)
-    try:
-        return await client.get(resource, name, namespace)
-    except NotFound:
-        return None
+        stored = "" if difference(answer, desired) is None else digest(cut(answer, desired))
+        self.conflicts.answered(place, digest(desired), stored)

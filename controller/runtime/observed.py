@@ -8,6 +8,8 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
 from controller.runtime.status import readable
 from controller.runtime.types import ReconcileRequest
+from kube.client import Client
+from kube.errors import NotFound
 from kube.index import values_of
 from kube.resource import JsonObject, Resource
 from kube.store import controller_of
@@ -117,3 +119,12 @@ def is_controlled_by(object: JsonObject, owner: JsonObject) -> bool:
     """Return whether an object is a child of `owner`."""
     controller = controller_of(object["metadata"])
     return controller is not None and controller.uid == owner["metadata"]["uid"]
+
+
+async def live(client: Client, resource: Resource, key: str) -> JsonObject | None:
+    """Return an object from the API server, or None."""
+    namespace, name = ReconcileRequest.of(key)
+    try:
+        return await client.get(resource, name, namespace)
+    except NotFound:
+        return None

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from controller.runtime import status as statuses
-from controller.runtime.apply import FIELD_MANAGER, Applier, live
+from controller.runtime.apply import FIELD_MANAGER, Applier
 from controller.runtime.cache import Cache
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import digest
@@ -17,7 +17,7 @@ from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.metrics import KindMetrics
-from controller.runtime.observed import Owner, Snapshot
+from controller.runtime.observed import Owner, Snapshot, live
 from controller.runtime.ownership import NameTakenError, StillThereError
 from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure

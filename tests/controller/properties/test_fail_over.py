@@ -22,6 +22,7 @@ from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
 from tests.fakes.proxy import Proxy
 from tests.gatewright.started import Gatewright
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
@@ -75,17 +76,22 @@ class Replicas:
 
         Return its user, and the time at which it acquired the Lease.
         """
+        found: list[tuple[str, datetime]] = []
         passed_over = ""
-        async with asyncio.timeout(30):
-            while True:
-                with suppress(NotFound):
-                    held = await self.client.get(LEASE, LOCK, self.place)
-                    if holder_of(held) not in ("", passed_over):
-                        user = self.user(holder_of(held))
-                        if user not in ("", other_than):
-                            return user, datetime.fromisoformat(held["spec"]["acquireTime"])
-                        passed_over = holder_of(held) if user else ""
-                await asyncio.sleep(0.05)
+
+        async def is_found() -> bool:
+            nonlocal passed_over
+            with suppress(NotFound):
+                held = await self.client.get(LEASE, LOCK, self.place)
+                if holder_of(held) not in ("", passed_over):
+                    user = self.user(holder_of(held))
+                    if user not in ("", other_than):
+                        found.append((user, datetime.fromisoformat(held["spec"]["acquireTime"])))
+                    passed_over = holder_of(held) if user else ""
+            return bool(found)
+
+        await eventually(is_found, within=30)
+        return found[0]
 
     def user(self, identity: str) -> str:
         """Return the user of the process that reports to be the leader of this name; "" if none does yet."""

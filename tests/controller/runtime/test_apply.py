@@ -177,7 +177,10 @@ async def test_a_field_that_leaves_the_plan_during_a_repair_is_removed(running: 
 async def test_a_container_that_was_renamed_and_renamed_back_leaves_with_the_plan(
     running: Running,
 ) -> None:
-    """Since the edits another writer owns it, so the apply keeps it; a repair and an apply remove it."""
+    """Since the edits another writer owns it, so the apply keeps it; a repair and an apply remove it.
+
+    Another write of the child delays the repair, as a status does.
+    """
     async with running(pods, owns=(DEPLOYMENT,)) as things:
         things.create(size=2)
         planned = await things.until(DEPLOYMENT, "thing")
@@ -188,12 +191,19 @@ async def test_a_container_that_was_renamed_and_renamed_back_leaves_with_the_pla
         server.change(DEPLOYMENT, "thing", template, NAMESPACE)
     server.change(things.resource, "thing", {"spec": {"size": 1}}, NAMESPACE)
     server.requests.clear()
+
+    def report(event: Any) -> None:
+        if event.new and event.new["kind"] == "Deployment":
+            server.storage.listeners.remove(report)
+            server.change(DEPLOYMENT, "thing", {"status": {"replicas": 1}}, NAMESPACE, "status")
+
+    server.storage.listeners.append(report)
     async with running(pods, owns=(DEPLOYMENT,)) as things:
         deployment = await things.until(
             DEPLOYMENT, "thing", lambda each: containers(each) == ["c-0"]
         )
         await things.until_quiet()
-        assert written(things) == ["PATCH deployments/thing"] * 4 + ["PATCH things/thing/status"]
+        assert written(things) == ["PATCH deployments/thing"] * 5 + ["PATCH things/thing/status"]
     assert containers(deployment) == ["c-0"]
 
 
