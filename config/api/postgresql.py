@@ -23,8 +23,8 @@ class PostgreSQLBackup(Dumps):
     enabled: bool = Field(False, description="Whether the databases are backed up.")
     storage: StorageSize | None = Field(
         None,
-        description="Size of the volume claim for dumps, used without a destination; default: the "
-        "database's size.",
+        description="Size of the volume claim for dumps in whole Gi, such as 20Gi, used without a "
+        "destination; default: the database's size.",
     )
 
 
@@ -57,8 +57,8 @@ class PostgreSQLSpec(ApiModel):
     version: PostgresqlVersion = Field("17", description="Major version. Immutable.")
     storage: StorageSize = Field(
         "10Gi",
-        description="Size of each instance's volume; it can grow if the storage class allows "
-        "expansion.",
+        description="Size of each instance's volume in whole Gi, such as 10Gi; it can grow if the "
+        "storage class allows expansion.",
     )
     storage_class_name: ObjectName | None = Field(
         None, description="Storage class of the volumes; the cluster's default if unset. Immutable."

@@ -12,9 +12,17 @@ from controller.reconcilers.components import (
     without_workload,
     workload,
 )
-from controller.reconcilers.databases import BACKUPS, OWNED, database, variables, without_database
+from controller.reconcilers.databases import (
+    BACKUPS,
+    INDEX,
+    OWNED,
+    READS_CLAIMS,
+    by_parent,
+    database,
+    variables,
+    without_database,
+)
 from controller.reconcilers.labels import inherited
-from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import (
     BACKUP,
     BUDGET,

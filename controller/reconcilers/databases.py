@@ -1,23 +1,24 @@
 """The database of AppStack and EcommercePlatform: a PostgreSQL object, or a MySQL server."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from config.api.components import Database
 from config.quantities import MILLI
 from controller.reconcilers import mysql, mysql_backups
-from controller.reconcilers.claims import amount, without_class
+from controller.reconcilers.claims import (
+    Requested,
+    amount,
+    dump_patches,
+    largest,
+    volumes,
+    without_class,
+)
 from controller.reconcilers.component import ChildKey, Component, ComponentsParent, removed, without
 from controller.reconcilers.images import image
+from controller.reconcilers.indexes import by_label
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql_claims import (
-    claims_of,
-    labelled,
-    largest,
-    patches,
-    refused,
-    stored_template,
-)
+from controller.reconcilers.mysql import MYSQL_LABELS
 from controller.reconcilers.mysql_versions import versions
 from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.removal import removal
@@ -30,7 +31,8 @@ from controller.reconcilers.resources import (
     SERVICE,
     STATEFUL_SET,
 )
-from controller.runtime.plan import Apply, Problem
+from controller.runtime.kind import Reads
+from controller.runtime.plan import Apply, Observed, Problem, Write
 from controller.runtime.status import ready_in
 from kube.resource import JsonObject, Resource
 
@@ -44,6 +46,12 @@ GIBI = 2**30 * MILLI  # in thousandths of a byte
 # Reasons of a child that starts, changes, or was ready.
 WAITING = frozenset({"Progressing", "Updating", "Degraded"})
 FIELD = re.compile(r"(^|; )(spec\.\w+)")  # the field at the start of each problem's text
+INDEX = "database"  # the name of a MySQL server, or of its backups
+READS_CLAIMS = Reads(
+    CLAIM,
+    {INDEX: by_label("app")},
+    ",".join(f"{key}={value}" for key, value in MYSQL_LABELS.items()),
+)
 POSTGRESQL_ORIGIN = {
     **metadata_origin(),
     "spec.version": "spec.database.version",
@@ -54,6 +62,11 @@ POSTGRESQL_ORIGIN = {
     "spec.backup": "spec.database.backup",
     "spec.resources": "spec.database.resources",
 }
+
+
+def by_parent(parent: JsonObject) -> Iterator[str]:
+    """Yield the name of the MySQL server of a stored AppStack or EcommercePlatform."""
+    yield f"{parent['metadata']['name']}-db"
 
 
 def database(
@@ -168,42 +181,78 @@ def _parent_field(found: re.Match[str]) -> str:
 
 
 def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:
-    stored, claims = parent.observed.child(STATEFUL_SET, name), claims_of(parent.observed, name)
+    observed = parent.observed
+    stored, claims = observed.child(STATEFUL_SET, name), _claims_of(observed, name)
     ready, note = rolled_out(stored, 1)
     version = versions(spec.version, stored, claims, is_ready=ready)
+    volume = Requested(
+        _storage(parent, spec, largest(claims)),
+        spec.storage_class_name,
+        {**parent.labels, **version.labels},
+        "spec.database",
+    )
     server = mysql.Server(
         name=name,
         namespace=parent.namespace,
         labels=parent.labelled("database"),
         version=version.server,
-        image=image(parent.observed.settings, "mysql", version.server),
-        storage=_storage(parent, spec, largest(claims)),
-        storage_class_name=spec.storage_class_name,
+        image=image(observed.settings, "mysql", version.server),
+        volume=volume,
         deletion_policy=spec.deletion_policy,
         resources=_resources(parent, spec),
     )
+    kept = volumes(volume, stored, mysql.claim_template(server), claims, observed)
     left = removal(spec.deletion_policy, stored, claims, is_deleting=parent.is_deleting)
-    backup = CRON_JOB if spec.backup.destination is None else BACKUP
-    dumps = claims_of(parent.observed, mysql_backups.name_of(name))
-    is_backed_up = parent.tier.backup if spec.backup.enabled is None else spec.backup.enabled
+    dumps = _claims_of(observed, mysql_backups.name_of(name))
     writes = [
-        *mysql.writes(server, stored_template(stored)),
-        *patches(claims, server.storage, {**parent.labels, **version.labels}),
-        *(labelled(each, parent.labels, {}) for each in dumps),
-        *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
-        *removed(parent, _backup_places(name, but=(backup,) if is_backed_up else ())),
+        *mysql.writes(server, kept.template),
+        *kept.patches,
+        *_mysql_backups(parent, server, spec, dumps),
         *left.writes,
     ]
     url = parent.url("mysql", "db", PORTS["mysql"])
     component = Component("database", writes, url=url, finalized=left.finalized)
-    if wrong := version.wrong or refused(
-        claims, stored_template(stored), server.storage, spec.storage_class_name
-    ):
+    if wrong := version.wrong or next(iter(kept.problems), None):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
         return component._replace(ready=False, note=wrong, problem=problem)
-    needed = [*claims, *(dumps if is_backed_up and backup == CRON_JOB else ())]
-    without_volume = without_class(needed, parent.observed)
+    needed = [*claims, *(dumps if _dumps_to_a_claim(parent, spec) else ())]
+    without_volume = without_class(needed, observed)
     return component._replace(ready=ready and not without_volume, note=without_volume or note)
+
+
+def _mysql_backups(
+    parent: ComponentsParent, server: mysql.Server, spec: Database, claims: Sequence[JsonObject]
+) -> list[Write]:
+    """Return the writes for the requested backups, and the deletions of obsolete objects."""
+    volume = server.volume._replace(labels=parent.labels)
+    if spec.backup.storage is not None:
+        volume = volume._replace(storage=str(spec.backup.storage))
+    if not _dumps_to_a_claim(parent, spec):
+        volume = volume._replace(storage=largest(claims) or volume.storage)  # it keeps its size
+    is_backed_up = _is_backed_up(parent, spec)
+    backup = CRON_JOB if spec.backup.destination is None else BACKUP
+    return [
+        *(mysql_backups.writes(server, spec.backup, volume) if is_backed_up else ()),
+        *dump_patches(volume, claims, parent.observed),
+        *removed(parent, _backup_places(server.name, but=(backup,) if is_backed_up else ())),
+    ]
+
+
+def _is_backed_up(parent: ComponentsParent, spec: Database) -> bool:
+    return parent.tier.backup if spec.backup.enabled is None else spec.backup.enabled
+
+
+def _dumps_to_a_claim(parent: ComponentsParent, spec: Database) -> bool:
+    return _is_backed_up(parent, spec) and spec.backup.destination is None
+
+
+def _claims_of(observed: Observed, name: str) -> list[JsonObject]:
+    """Return the existing claims of a MySQL server, or of its backups."""
+    return [
+        claim
+        for claim in observed.find(CLAIM, INDEX, name)
+        if "deletionTimestamp" not in claim["metadata"]
+    ]
 
 
 def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[ChildKey]:

@@ -7,7 +7,15 @@ from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpe
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.component import Component, ComponentsParent, without
 from controller.reconcilers.components import cache, url_variable, workload
-from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
+from controller.reconcilers.databases import (
+    BACKUPS,
+    INDEX,
+    OWNED,
+    READS_CLAIMS,
+    by_parent,
+    database,
+    variables,
+)
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.monitoring import (
     PROMETHEUS_RULE,
@@ -15,7 +23,6 @@ from controller.reconcilers.monitoring import (
     annotations,
     monitoring,
 )
-from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import (
     BACKUP,
     BUDGET,

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from controller.reconcilers import mysql_versions, restricted
-from controller.reconcilers.claims import claim_spec, origin
+from controller.reconcilers.claims import Requested, new_template, origin
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql_claims import MYSQL_LABELS
 from controller.runtime.plan import Apply, CreateOnly, Random, Write
 from kube.resource import JsonObject
 
+MYSQL_LABELS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
 PORT = 3306
 USER = 999  # the image's user
 DATABASE = LOGIN = "app"
@@ -57,9 +57,8 @@ class Server(NamedTuple):
     labels: Mapping[str, str]  # in addition to its own
     version: str
     image: str
-    storage: str
+    volume: Requested
     resources: JsonObject
-    storage_class_name: str | None = None
     deletion_policy: str = "Retain"
 
     @property
@@ -86,11 +85,8 @@ def password(server: str, key: str) -> JsonObject:
     return {"secretKeyRef": {"name": f"{server}-mysql-credentials", "key": key}}
 
 
-def writes(server: Server, template: JsonObject | None) -> list[Write]:
-    """Return the writes for a server.
-
-    `template` is the claim template of its existing StatefulSet.
-    """
+def writes(server: Server, template: JsonObject) -> list[Write]:
+    """Return the writes for a server; `template` is its claim template."""
     metadata = server.metadata("mysql-credentials")
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
@@ -100,7 +96,7 @@ def writes(server: Server, template: JsonObject | None) -> list[Write]:
             {f"data.{key}": Random(32) for key in ("root-password", "password")},
             origin=METADATA,
         ),
-        Apply(_stateful_set(server, template or _template(server)), ORIGIN),
+        Apply(_stateful_set(server, template), ORIGIN),
         Apply(_service(server, server.metadata("headless"), headless), METADATA),
         Apply(_service(server, server.metadata(), {}), METADATA),
     ]
@@ -112,17 +108,13 @@ def _service(server: Server, metadata: JsonObject, more: JsonObject) -> JsonObje
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def _template(server: Server) -> JsonObject:
+def claim_template(server: Server) -> JsonObject:
     """Return the claim template of a new server."""
-    return {
-        "metadata": {"name": VOLUME, "labels": server.metadata()["labels"]},
-        "spec": claim_spec(server.storage, server.storage_class_name),
-    }
+    return new_template(VOLUME, server.volume, server.metadata()["labels"])
 
 
 def _stateful_set(server: Server, template: JsonObject) -> JsonObject:
     metadata = server.metadata()
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **template}
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -135,7 +127,7 @@ def _stateful_set(server: Server, template: JsonObject) -> JsonObject:
             "serviceName": f"{server.name}-headless",
             "selector": {"matchLabels": server.selector},
             "template": {"metadata": {"labels": metadata["labels"]}, "spec": _pod(server)},
-            "volumeClaimTemplates": [claim],
+            "volumeClaimTemplates": [template],
             "persistentVolumeClaimRetentionPolicy": {
                 "whenDeleted": server.deletion_policy,
                 "whenScaled": "Retain",

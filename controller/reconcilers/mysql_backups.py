@@ -2,13 +2,11 @@
 
 from config.api.components import DatabaseBackup
 from controller.reconcilers import dumps, restricted
-from controller.reconcilers.claims import claim_spec, origin
+from controller.reconcilers.claims import Requested, dump_claim, origin
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql import METADATA, PORT, USER, Server
-from controller.reconcilers.mysql_claims import MYSQL_LABELS
-from controller.reconcilers.resources import CLAIM
+from controller.reconcilers.mysql import METADATA, MYSQL_LABELS, PORT, USER, Server
 from controller.reconcilers.tiers import resources
-from controller.runtime.plan import Apply, CreateOnly, Write
+from controller.runtime.plan import Apply, Write
 from kube.resource import JsonObject
 
 RESOURCES = resources("100m", "128Mi", "1", "512Mi")
@@ -52,8 +50,8 @@ def name_of(server: str) -> str:
     return f"{server}-backup"
 
 
-def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
-    """Return the writes for a server's backups.
+def writes(server: Server, spec: DatabaseBackup, volume: Requested) -> list[Write]:
+    """Return the writes for a server's backups; `volume` is that of a claim for dumps.
 
     The server's Services do not select the backup pods.
     """
@@ -61,16 +59,10 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     metadata = server.metadata("backup", **own)
     if spec.destination is None:
         kept = server.metadata("mysql-backup", **own)
-        about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": kept}
-        spec_of_claim = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
         field = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
         come_from = METADATA | origin(field, "spec.database.storageClassName")
         return [
-            CreateOnly(
-                {**about, "spec": spec_of_claim},
-                adopt_labels={**MYSQL_LABELS, **own},
-                origin=come_from,
-            ),
+            dump_claim(kept, volume, adopt_labels={**MYSQL_LABELS, **own}, origin=come_from),
             Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]

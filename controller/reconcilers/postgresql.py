@@ -6,9 +6,8 @@ from typing import Literal
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
 from controller.reconcilers import postgresql_roles as roles
-from controller.reconcilers.claims import READS_CLASSES, without_class
+from controller.reconcilers.claims import READS_CLASSES, Volumes, without_class
 from controller.reconcilers.indexes import by_label, by_name
-from controller.reconcilers.postgresql_claims import Volumes, claims_of, volumes
 from controller.reconcilers.postgresql_instances import (
     ORIGIN,
     SERVICE_ORIGIN,
@@ -26,6 +25,7 @@ from controller.reconcilers.postgresql_pods import (
     scripts,
     selector,
 )
+from controller.reconcilers.postgresql_volumes import claims_of, problems, version_of, volumes
 from controller.reconcilers.readiness import is_pod_ready, progress, ready_replicas
 from controller.reconcilers.removal import Removal, removal
 from controller.reconcilers.resources import (
@@ -70,8 +70,9 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
 def _steps(
     database: PostgreSQL, observed: Observed, stored: Volumes, removed: Removal, *, is_up: bool
 ) -> tuple[Step, ...]:
-    secrets, job = roles.secrets(database), roles.job(database, observed, stored.version)
-    instances = stateful_set(database, observed, stored.version, stored.template)
+    version = version_of(database, stored)
+    secrets, job = roles.secrets(database), roles.job(database, observed, version)
+    instances = stateful_set(database, observed, version, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)
     replicas = ready_replicas(observed.child(STATEFUL_SET, database.name))
     waiting = progress(replicas, database.spec.replicas)
@@ -126,7 +127,7 @@ def _steps(
         ),
         Step(
             "backups",
-            backups.writes(database, observed, stored.version),
+            backups.writes(database, observed, version),
             depends_on=("instances",),
             ready=backups.are_complete(database, observed),
             doing="failed to setup backups",
@@ -157,7 +158,8 @@ def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
         return Problem(
             "; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid"
         )
-    return Problem("; ".join(stored.refused), "Refused") if stored.refused else None
+    refused = "; ".join(each.message for each in problems(database, stored))
+    return Problem(refused, "Refused") if refused else None
 
 
 def _status(
@@ -168,7 +170,7 @@ def _status(
         phase=_phase(database, observed, is_up=is_up),
         replicas=(child or {}).get("status", {}).get("replicas", 0),
         ready_replicas=ready_replicas(child),
-        version=stored.version,
+        version=version_of(database, stored),
         storage=stored.smallest,
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",
         secret=credentials(database),

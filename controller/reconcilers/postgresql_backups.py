@@ -6,9 +6,8 @@ from datetime import datetime
 from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers import backup_env, dumps
-from controller.reconcilers.claims import claim_spec, without_class
+from controller.reconcilers.claims import dump_claim, dump_patches, without_class
 from controller.reconcilers.claims import origin as claim_origin
-from controller.reconcilers.postgresql_claims import KIND, claims_of, patch
 from controller.reconcilers.postgresql_pods import (
     PORT,
     client,
@@ -20,10 +19,10 @@ from controller.reconcilers.postgresql_pods import (
     selector,
     volumes,
 )
+from controller.reconcilers.postgresql_volumes import claims_of, requested
 from controller.reconcilers.resources import BACKUP, CRON_JOB
 from controller.runtime.plan import (
     Apply,
-    CreateOnly,
     Delete,
     Observed,
     Problem,
@@ -61,23 +60,17 @@ def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write
         return [*_removed(database, observed, CRON_JOB), *_removed(database, observed, BACKUP)]
     if spec.destination is not None:
         return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, observed, CRON_JOB)]
-    storage, field = (
-        (spec.storage, "spec.backup.storage")
-        if spec.storage
-        else (database.spec.storage, "spec.storage")
-    )
-    claim = {**KIND, "metadata": metadata(database, name_of(database), "backup")}
-    claim["spec"] = claim_spec(storage, database.spec.storage_class_name)
+    volume, field = requested(database), "spec.storage"
+    if spec.storage:
+        volume, field = volume._replace(storage=spec.storage), "spec.backup.storage"
     return [
-        CreateOnly(
-            claim,
+        dump_claim(
+            metadata(database, name_of(database), "backup"),
+            volume,
             adopt_labels=selector(database, "backup"),
             origin=origin() | claim_origin(field, "spec.storageClassName"),
         ),
-        *(
-            patch(each, database, storage, observed)
-            for each in claims_of(database, observed, "backup")
-        ),
+        *dump_patches(volume, claims_of(database, observed, "backup"), observed),
         Apply(_cron_job(database, observed, version), CRON_JOB_ORIGIN),
         *_removed(database, observed, BACKUP),
     ]

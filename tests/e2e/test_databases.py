@@ -184,6 +184,32 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", "pvc/data-shop-0", "pvc/shop-backup", "--for=delete", "--timeout=60s")
 
 
+def test_the_volumes_of_mysql_grow_and_a_larger_one_keeps_its_size(
+    laptop: Laptop, namespace: str
+) -> None:
+    """The claim for dumps follows its own field; a claim that somebody enlarged is no failure."""
+
+    def grow(**database: Any) -> None:
+        patch = json.dumps({"spec": {"database": database}})
+        laptop.kubectl("patch", "appstack/shop", "--type=merge", "-p", patch, "-n", namespace)
+
+    def until_sizes(data: str, dumps: str) -> None:
+        for claim, size in (("mysql-shop-db-0", data), ("shop-db-mysql-backup", dumps)):
+            laptop.wait(f"pvc/{claim}", f"jsonpath={{.status.capacity.storage}}={size}", namespace)
+        laptop.wait("appstack/shop", "condition=Ready", namespace)
+
+    database = {"type": "mysql", "storage": "1Gi", "backup": {"enabled": True}}
+    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}}
+    laptop.kubectl("apply", "-n", namespace, "-f-", input={**stack, "spec": {"database": database}})
+    until_sizes("1Gi", "1Gi")
+    grow(storage="2Gi")
+    until_sizes("2Gi", "2Gi")
+    larger = json.dumps({"spec": {"resources": {"requests": {"storage": "5Gi"}}}})
+    laptop.kubectl("patch", "pvc/mysql-shop-db-0", "-p", larger, "-n", namespace)
+    grow(storage="3Gi", backup={"storage": "4Gi"})
+    until_sizes("5Gi", "4Gi")
+
+
 def test_a_missing_storage_class_is_reported(laptop: Laptop, namespace: str) -> None:
     """The conditions of the database and of its stack name it; once it exists, both continue."""
     name = f"class-{namespace}"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from controller.reconcilers.appstack import APP_STACK
+from controller.reconcilers.databases import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
-from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
-from controller.reconcilers.resources import CLAIM
+from controller.reconcilers.resources import CLAIM, STORAGE_CLASS
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import ApplyFields, CreateOnly, Observed, Plan, Problem, Random
 from kube.resource import JsonObject
@@ -246,37 +246,56 @@ def claim(storage: str) -> JsonObject:
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": metadata,
-        "spec": {"resources": {"requests": {"storage": storage}}},
+        "spec": {"resources": {"requests": {"storage": storage}}, "storageClassName": "fast"},
+        "status": {"phase": "Bound"},
     }
 
 
+def storage_class(*, expands: bool = True) -> JsonObject:
+    """The class of the claims."""
+    metadata = {"name": "fast"}
+    return {"kind": "StorageClass", "metadata": metadata, "allowVolumeExpansion": expands}
+
+
 @pytest.mark.parametrize(
-    ("storage", "patched", "problem"),
+    ("storage", "expands", "size", "problem"),
     [
-        ("200Gi", ["200Gi"], None),
-        ("100Gi", ["100Gi"], None),
+        ("200Gi", True, "200Gi", None),
+        ("100Gi", False, "100Gi", None),
+        (
+            "200Gi",
+            False,
+            "100Gi",
+            "Database deployment failed: spec.database.storage: 200Gi; volumes of storage class fast do not "
+            "grow. Set it back to 100Gi",
+        ),
         (
             "50Gi",
-            [],
-            "Database deployment failed: spec.database.storage: 50Gi; a volume of 100Gi cannot shrink. "
+            True,
+            "100Gi",
+            "Database deployment failed: spec.database.storage: 50Gi; volumes of 100Gi cannot shrink. "
             "Set it to 100Gi or more",
         ),
     ],
 )
 def test_a_volume_grows_and_never_shrinks(
-    storage: str, patched: list[str], problem: str | None
+    storage: str, expands: bool, size: str, problem: str | None
 ) -> None:
     """The claim is changed; the StatefulSet keeps its first claim template."""
     children = [ready(each) for each in made(planned()).values()]
-    found = {(CLAIM, "database", "shop-db"): [claim("100Gi")]}
+    found = {
+        (CLAIM, "database", "shop-db"): [claim("100Gi")],
+        (STORAGE_CLASS, "name", "fast"): [storage_class(expands=expands)],
+    }
     plan = planned(Observed(children=children, found=found), storage=storage)
     patches = [
         write for step in plan.steps for write in step.writes if isinstance(write, ApplyFields)
     ]
-    asked = [each.fields["spec"] for each in patches if "spec" in each.fields]
-    assert [each["resources"]["requests"]["storage"] for each in asked] == patched
+    assert [each.fields["spec"] for each in patches] == [
+        {"resources": {"requests": {"storage": size}}}
+    ]
     labels = {"platform": "shop", "app.kubernetes.io/version": "8.4"}
-    assert [each.fields["metadata"] for each in patches] == [{"labels": labels}]
+    assert [each.fields["metadata"]["labels"] for each in patches] == [labels]
     (template,) = server(plan)["spec"]["volumeClaimTemplates"]
     assert template["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert (plan.problem.message if plan.problem else None) == problem
@@ -326,7 +345,7 @@ def test_the_volume_is_deleted_only_on_request_once_the_server_has_stopped(
 
 
 def test_labels_reach_claims_that_were_made_before() -> None:
-    """The claims of data and backups get them; the size of the backups' claim and foreign labels do not change."""
+    """The claims of data and backups get them, and keep foreign labels."""
     dumps = claim("10Gi")
     dumps["metadata"] |= {
         "name": "shop-db-mysql-backup",
@@ -340,11 +359,36 @@ def test_labels_reach_claims_that_were_made_before() -> None:
     patches = [
         write for step in plan.steps for write in step.writes if isinstance(write, ApplyFields)
     ]
-    labels = {"metadata": {"labels": {"platform": "shop"}}}
-    assert [(each.reference.name, each.fields) for each in patches] == [
-        ("mysql-shop-db-0", {**labels, "spec": {"resources": {"requests": {"storage": "100Gi"}}}}),
+    labels = {"labels": {"platform": "shop"}}
+    assert [(each.reference.name, each.fields["metadata"]) for each in patches] == [
+        ("mysql-shop-db-0", labels),
         ("shop-db-mysql-backup", labels),
     ]
+
+
+@pytest.mark.parametrize(
+    ("backup", "size"),
+    [
+        ({}, "300Gi"),
+        ({"storage": "600Gi"}, "600Gi"),
+        ({"storage": "5Gi"}, "10Gi"),
+        ({"enabled": False}, "10Gi"),
+        ({"destination": {"bucket": "dumps"}}, "10Gi"),
+    ],
+)
+def test_the_claim_for_dumps_grows(backup: JsonObject, size: str) -> None:
+    """It follows `storage` or `backup.storage`, never shrinks, and stays where dumps go elsewhere."""
+    dumps = claim("10Gi")
+    dumps["metadata"]["name"] = "shop-db-mysql-backup"
+    found = {
+        (CLAIM, "database", "shop-db-backup"): [dumps],
+        (STORAGE_CLASS, "name", "fast"): [storage_class()],
+    }
+    plan = planned(Observed(found=found), storage="300Gi", backup=backup)
+    (patch,) = (
+        write for step in plan.steps for write in step.writes if isinstance(write, ApplyFields)
+    )
+    assert patch.fields["spec"] == {"resources": {"requests": {"storage": size}}}
 
 
 def test_a_changed_default_does_not_change_existing_children() -> None:
@@ -481,7 +525,7 @@ def test_the_class_of_a_volume_cannot_change() -> None:
     plan = planned(Observed(children=children), storageClassName="fast")
     assert plan.problem is not None
     assert plan.problem.message == (
-        "Database deployment failed: spec.database.storageClassName: fast; the volume's class is slow and cannot "
+        "Database deployment failed: spec.database.storageClassName: fast; the volumes' class is slow and cannot "
         "change. Set it back"
     )
     (template,) = server(plan)["spec"]["volumeClaimTemplates"]

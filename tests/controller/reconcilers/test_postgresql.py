@@ -137,14 +137,20 @@ def asked(storage: str) -> JsonObject:
 
 
 def claim(
-    storage: str = "1Gi", *, ordinal: int = 0, component: str = "database", phase: str = "Bound"
+    storage: str = "1Gi",
+    *,
+    ordinal: int = 0,
+    component: str = "database",
+    phase: str = "Bound",
+    requested: str | None = None,
 ) -> JsonObject:
-    """A stored claim."""
+    """A stored claim; `requested` is the size that the spec requested last, where another was first."""
+    annotations = {"gatewright.io/requested-storage": requested} if requested else {}
     found = child("PersistentVolumeClaim", f"data-shop-{ordinal}", spec=asked(storage))
     labels = {**LABELS, "app.kubernetes.io/component": component, "app.kubernetes.io/version": "14"}
     return {
         **found,
-        "metadata": {**found["metadata"], "labels": labels},
+        "metadata": {**found["metadata"], "labels": labels, "annotations": annotations},
         "status": {"phase": phase, "capacity": {"storage": storage}},
     }
 
@@ -348,10 +354,11 @@ def test_labels_are_on_everything() -> None:
             [claim(), expandable(allowed=False)],
             "spec.storage: 2Gi; volumes of storage class fast do not grow. Set it back to 1Gi",
         ),
+        ({"storage": "2Gi"}, ALL_THERE, [claim("3Gi")], None),
         (
             {"storage": "2Gi"},
             ALL_THERE,
-            [claim("3Gi")],
+            [claim("5Gi", requested="3Gi")],
             "spec.storage: 2Gi; volumes of 3Gi cannot shrink. Set it to 3Gi or more",
         ),
         (
@@ -405,7 +412,9 @@ def test_claims_grow_one_by_one() -> None:
     assert growing.reference.uid == "data-shop-1-uid"
     assert growing.fields["spec"] == {"resources": {"requests": {"storage": "2Gi"}}}
     assert isinstance(grown, ApplyFields)
-    assert "spec" not in pending.fields
+    for patch in (grown, growing):
+        assert patch.fields["metadata"]["annotations"] == {"gatewright.io/requested-storage": "2Gi"}
+    assert pending.fields["spec"] == {"resources": {"requests": {"storage": "1Gi"}}}
     assert not step_of(plan, "storage").ready
 
 

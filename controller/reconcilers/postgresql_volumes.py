@@ -1,0 +1,51 @@
+"""The volumes of a PostgreSQL, and the version of the data that they have."""
+
+from collections.abc import Iterator, Sequence
+
+from config.api.postgresql import PostgreSQL
+from config.data_versions import refusal
+from controller.reconcilers.claims import Requested, Volumes, new_template
+from controller.reconcilers.claims import volumes as volumes_of
+from controller.reconcilers.labels import inherited
+from controller.reconcilers.postgresql_pods import COMPONENT, VERSION, labels
+from controller.reconcilers.resources import CLAIM, STATEFUL_SET
+from controller.runtime.plan import Observed, Problem
+from kube.resource import JsonObject
+
+
+def requested(database: PostgreSQL) -> Requested:
+    """Return what the spec requests of the instances' volumes."""
+    spec = database.spec
+    return Requested(spec.storage, spec.storage_class_name, inherited(database))
+
+
+def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
+    """Compare the spec with the existing volumes."""
+    claims, wanted = claims_of(database, observed, "database"), requested(database)
+    about = {**labels(database, "database"), VERSION: database.spec.version}
+    # retained volumes have data of their version
+    left = (claim["metadata"]["labels"].get(VERSION) for claim in claims)
+    if version := next(filter(None, left), None):
+        about[VERSION] = version
+    stateful_set = observed.child(STATEFUL_SET, database.name)
+    return volumes_of(wanted, stateful_set, new_template("data", wanted, about), claims, observed)
+
+
+def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[JsonObject]:
+    """Return the existing claims of the instances or of backups."""
+    found: Sequence[JsonObject] = observed.find(CLAIM, "instance", database.name)
+    matching = [claim for claim in found if claim["metadata"]["labels"].get(COMPONENT) == component]
+    return sorted(matching, key=lambda claim: str(claim["metadata"]["name"]))
+
+
+def version_of(database: PostgreSQL, stored: Volumes) -> str:
+    """Return the version of the data, or the requested one where there is no data."""
+    return str(stored.template["metadata"]["labels"].get(VERSION, database.spec.version))
+
+
+def problems(database: PostgreSQL, stored: Volumes) -> Iterator[Problem]:
+    """Yield the problems of a spec that the existing volumes cannot satisfy."""
+    version = version_of(database, stored)
+    if refused := refusal("postgresql", database.spec.version, version):
+        yield Problem(f"spec.version: {database.spec.version}; {refused}", "VersionChanged")
+    yield from stored.problems
