@@ -21,7 +21,7 @@ from gatewright.testing import ApiServer
 
 ROOT = Path(__file__).parents[1]
 OURS = (f"{ROOT}/kube/", f"{ROOT}/controller/")
-NOT_OURS = f"{ROOT}/controller/fake_apiserver/"
+NOT_OURS = f"{ROOT}/gatewright/testing/fake_apiserver/"
 NAMESPACE = "default"
 SETTLED = 0.2  # seconds after which the work for the first WebApp is done
 

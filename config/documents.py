@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 import orjson
 import yaml
 
-from config.lines import FieldPlaces, Position, TextLines
+from config.positions import FieldPlaces, Position, TextLines
 from config.printable import printable
-from config.values import UnusableError, read_values
+from config.yaml_reader import UnusableError, read_values
 
 MAX_BYTES = 256 << 20  # of a file: a device such as /dev/zero has no end
 

@@ -1,12 +1,15 @@
 """The command line: one module per command, imported when the command runs."""
 
 import importlib
+import importlib.metadata
+import importlib.util
 import io
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import EntryPoint
 from typing import NoReturn
 
 import click
@@ -15,6 +18,7 @@ from gatewright import __version__
 from gatewright.console.terminal import complain
 from gatewright.processes.memory import collect_rarely
 
+GROUP = "gatewright.commands"  # entry points of installed packages: each a click.Command
 COMMANDS = {
     "run": "webhook and controller in one process, for a laptop",
     "webhook": "serve admission reviews over TLS",
@@ -23,46 +27,96 @@ COMMANDS = {
     "test": "test policies with files of cases",
     "impact": "compare what two policy sets decide",
     "plan": "print what the controller would create",
-    "doctor": "find problems in a cluster's admission",
-    "migrate": "convert policies of Kyverno, Gatekeeper and Pod Security",
-    "export": "write policies as Kubernetes' own admission policies",
     "exceptions": "list exceptions that are unused, too wide or about to end",
     "policies": "list the presets and the policies",
     "explain": "explain a policy",
-    "playground": "judge an object on a local page, while it is typed",
-    "lsp": "serve an editor: violations, fixes, completion",
     "crds": "print the CustomResourceDefinitions",
     "rbac": "print the RBAC rules of kinds that packages add",
     "unregister": "take Gatewright out of the API server's path",
     "certs": "create a certificate authority and a serving certificate",
-    "scaffold": "write a new kind: type, plan, tests and sample",
     "demo": "show denials and defaults, without a cluster",
     "completion": "print the completion script of a shell",
     "version": "print the version",
 }
+TOOLS = {
+    "doctor": "find problems in a cluster's admission",
+    "migrate": "convert policies of Kyverno, Gatekeeper and Pod Security",
+    "export": "write policies as Kubernetes' own admission policies",
+    "playground": "judge an object on a local page, while it is typed",
+    "lsp": "serve an editor: violations, fixes, completion",
+    "scaffold": "write a new kind: type, plan, tests and sample",
+}
+"""The commands of gatewright.tools, which Gatewright's image does not have."""
 
 
 class Commands(click.Group):
     """The commands by name; each is imported only when it runs or its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of the help."""
-        return list(COMMANDS)
+        """Return the names in the order of the help; those of other packages come last."""
+        return [*COMMANDS, *added_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Import a command. An unknown name is a usage error."""
-        if cmd_name not in COMMANDS:
-            # Imported here: it takes half the time of `gatewright version`.
-            from config.faults import did_you_mean
-
-            ctx.fail(f'no command "{cmd_name}"{did_you_mean(cmd_name, COMMANDS)}')
-        command: click.Command = importlib.import_module(f"gatewright.commands.{cmd_name}").command
-        return command
+        if cmd_name in COMMANDS:
+            module = importlib.import_module(f"gatewright.commands.{cmd_name}")
+            command: click.Command = module.command
+            return command
+        if cmd_name not in added_commands():
+            ctx.fail(_why_missing(cmd_name))
+        return load_command(added_commands()[cmd_name])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
+        """List the commands without importing them, except those of other packages."""
+        others = {
+            name: TOOLS.get(name) or load_command(entry).get_short_help_str()
+            for name, entry in added_commands().items()
+        }
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list({**COMMANDS, **others}.items()))
+
+
+def _why_missing(name: str) -> str:
+    if name in TOOLS:
+        return (
+            f'the command "{name}" is not installed: Gatewright\'s image does not have it; '
+            "`pipx install` and `uv tool install` of Gatewright do"
+        )
+    # Imported here: it takes half the time of `gatewright version`.
+    from config.faults import did_you_mean
+
+    return f'no command "{name}"{did_you_mean(name, [*COMMANDS, *added_commands()])}'
+
+
+@cache
+def added_commands() -> dict[str, EntryPoint]:
+    """Return the entry points of commands by name: those of gatewright.tools, then others.
+
+    Raises ModuleError if two commands have the same name.
+    """
+    from config.modules import ModuleError
+
+    has_tools = importlib.util.find_spec("gatewright.tools") is not None
+    added: dict[str, EntryPoint] = {}
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: each.name):
+        if entry.name in COMMANDS or entry.name in added:
+            raise ModuleError(
+                f'entry point {entry.name} ({entry.value}): a command "{entry.name}" already exists'
+            )
+        if has_tools or not entry.module.startswith("gatewright.tools."):
+            added[entry.name] = entry
+    return {name: added[name] for name in TOOLS if name in added} | added
+
+
+def load_command(entry: EntryPoint) -> click.Command:
+    """Import the command of an entry point. Raises ModuleError if it is none."""
+    from config.modules import ModuleError, imported
+
+    where = f"entry point {entry.name} ({entry.value})"
+    command = imported(entry.load, where)
+    if not isinstance(command, click.Command):
+        raise ModuleError(f"{where}: not a command; it must name a click.Command")
+    return command
 
 
 @click.command(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.migrations.samples import DISPUTED, Sample, read_file
-from gatewright.migrate import migrate
+from gatewright.tools.migrate import migrate
 
 
 def gatekeeper(checkout: Path) -> Iterator[tuple[str, Counter[str], Any, list[Sample]]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.migrations.samples import Sample
 from config.documents import Document, DocumentError
-from gatewright.migrate.results import ConvertedPolicy
+from gatewright.tools.migrate.results import ConvertedPolicy
 from webhook.engine import NOW as NOW_LOOK_UP
 from webhook.engine import BoundPolicy, Engine
 from webhook.harness.bases import is_cluster_scoped, reviewed_namespace

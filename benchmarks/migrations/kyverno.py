@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.migrations.samples import DISPUTED, Sample, name_of, read_file
 from config.documents import Document
-from gatewright.migrate import migrate
-from gatewright.migrate.results import ConvertedPolicy
+from gatewright.tools.migrate import migrate
+from gatewright.tools.migrate.results import ConvertedPolicy
 
 TESTS = (".kyverno-test", ".chainsaw-test")
 ERROR = "($error != null)"

@@ -9,8 +9,8 @@ from benchmarks.reviews.bodies import LABELLED
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
 from config.crds import definition
-from controller.fake_apiserver import FakeApiServer
-from controller.fake_apiserver.server import NAMESPACE
+from gatewright.testing.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver.server import NAMESPACE
 
 
 async def main() -> None:

@@ -5,7 +5,7 @@ import time
 from controller.audit.inventory import Existing
 from controller.audit.judge import ObjectJudge
 from webhook.engine import Verdict
-from webhook.policies._attached import IMAGE_LOOK_UPS
+from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.registries.cache import ImageLookUps
 
 REGISTRY_SECONDS = 300.0  # total time that one pass waits for registries

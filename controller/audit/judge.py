@@ -7,10 +7,10 @@ from typing import Any
 from kube.resource import JsonObject, group_kind, group_version
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.containers import CONTAINER_LISTS
+from webhook.engine.image_look_ups import RUNNING
 from webhook.engine.images import parsed
 from webhook.engine.kinds import NAMESPACES, OURS, Kind
 from webhook.known import Known
-from webhook.policies._attached import RUNNING
 
 NO_IMAGES: Mapping[str, Any] = {}
 POD = "", "Pod"

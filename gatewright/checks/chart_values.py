@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from config.documents import Document, DocumentError, read_documents
-from config.lines import Position
-from gatewright.checks.origins import value_below
+from config.positions import Position
+from gatewright.checks.origin_files import value_below
 from gatewright.console.chart_options import ChartOptions
 
 # An action that is a whole value: it writes a chart value, or a whole part of the values.

@@ -15,14 +15,14 @@ from config.settings import Settings
 from gatewright.checks.check_report import check_infos, place, problem
 from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
-from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
+from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.engine.planners import NO_PLANNERS
-from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet
@@ -198,7 +198,7 @@ class Checker:
         """Return the planners of all kinds; none if no subject can have children."""
         if not self.subjects.may_have_children:
             return NO_PLANNERS
-        from gatewright.plans.planners import planners_of
+        from gatewright.processes.planners import planners_of
 
         return planners_of(self.settings, self.home)
 

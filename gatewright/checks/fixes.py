@@ -11,7 +11,7 @@ from typing import Any
 from config.documents import Document, DocumentError, parse_documents
 from config.edits import EditableText, EditError, TextEdit, changed, edited
 from config.printable import printable
-from gatewright.checks.origins import value_below, written_path
+from gatewright.checks.origin_files import value_below, written_path
 from gatewright.outputs import PolicyInfo, SubjectResult, write_file
 from kube.resource import FieldPath, PathElement
 from webhook.engine.record import steps_of

@@ -10,7 +10,7 @@ from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.registration.configurations import SYSTEM_NAMESPACES
-from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.outputs import InputProblem, SourceLocation
 from kube.client import Client
 from kube.credentials import load

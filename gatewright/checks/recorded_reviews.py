@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 
 from config.documents import Document, DocumentError
-from config.lines import OneLine
+from config.positions import OneLine
 from kube.resource import JsonObject, group_version_kind
 
 # By the verb of an audit event.

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self
 
 from config.documents import Document, DocumentError, parse_documents
-from config.lines import FieldPlaces, OneLine
+from config.positions import FieldPlaces, OneLine
 from config.printable import printable
 from gatewright.checks.chart_values import ChartValues
-from gatewright.checks.origins import OVERLAY, OriginFiles
+from gatewright.checks.origin_files import OVERLAY, OriginFiles
 from gatewright.checks.programs import Programs
 from gatewright.checks.template_places import template_places
 from gatewright.console.chart_options import ChartOptions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from config.documents import Document, DocumentError
-from gatewright.checks.pipeline import PoliciesInForce, known_of
+from gatewright.checks.loaded_policies import PoliciesInForce, known_of
 from gatewright.checks.sources import Sources
 from gatewright.console.terminal import Progress, progress
 from kube.resource import group_version_kind

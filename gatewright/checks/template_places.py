@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from config.lines import STEP, FieldPlaces, OneLine, Position
+from config.positions import STEP, FieldPlaces, OneLine, Position
 from gatewright.checks.chart_values import ChartValues, values_path
 
 # The indentation with the dashes of list items, the key, and the value on its line.

@@ -32,9 +32,9 @@ from webhook.engine import NAMESPACE_LABELS, Attributes
 from webhook.engine.exceptions import HOME
 from webhook.harness.reviews import Admission, review
 from webhook.server.admission import AdmissionHandler
+from webhook.server.certificate_pairs import PairFiles
 from webhook.server.connections import ServerConfig
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.pairs import PairFiles
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 

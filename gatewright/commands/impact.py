@@ -12,7 +12,7 @@ import click
 from config.settings import Settings
 from gatewright.checks.checker import Checker
 from gatewright.checks.impact import UNCHANGED, compare
-from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects

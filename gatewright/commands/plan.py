@@ -11,7 +11,7 @@ import click
 from config.documents import Document, DocumentError, documents_at
 from config.printable import printable
 from config.settings import Settings, planner_settings
-from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.sources import read_sources
 from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import (
@@ -27,7 +27,7 @@ from gatewright.outputs.redaction import hidden
 from gatewright.outputs.yaml_text import written
 from gatewright.plans.children import Parent, Planned, has_planned_kind, parent_of, planned
 from gatewright.plans.differences import Cluster, Difference
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError

@@ -27,7 +27,7 @@ from gatewright.runtime import run_leading
 from kube.client import Client
 from kube.credentials import load
 from webhook.policy_sets.catalogue import catalogue
-from webhook.server.pairs import PairFiles
+from webhook.server.certificate_pairs import PairFiles
 from webhook.server.policy_files import policy_set_of
 
 

@@ -9,7 +9,7 @@ from gatewright.console.options import CLUSTER, POLICIES, REGISTRIES, settings_o
 from gatewright.processes import logs, process
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.webhook_process import webhook_of
-from webhook.server.pairs import PairFiles
+from webhook.server.certificate_pairs import PairFiles
 
 
 @click.command

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from webhook.engine import Policy
-from webhook.policies._attached import IMAGE_LOOK_UPS
+from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 
 LABEL = re.compile(r"(Why|Judged|Allowed|Denied|Sets|Warns|Fix|See): +", re.MULTILINE)
 

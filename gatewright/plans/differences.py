@@ -15,7 +15,7 @@ from controller.runtime.plan import CreateOnly, Observed
 from gatewright.outputs.redaction import hidden
 from gatewright.outputs.yaml_text import written
 from gatewright.plans.children import Parent, Planned, planned
-from gatewright.plans.planners import optional_resources
+from gatewright.processes.planners import optional_resources
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from config.settings import Settings
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from kube.store import Store
 from kube.watched import WatchedObject
 from webhook.engine import ControllerUser, Engine

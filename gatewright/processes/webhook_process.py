@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from config.settings import Settings
 from controller.reconcilers.resources import CONFIG_MAP, SECRET
-from gatewright.plans.planners import optional_resources, scaled_kinds
 from gatewright.processes.listeners import ProcessHealth
+from gatewright.processes.planners import optional_resources, scaled_kinds
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.process import Background, Part
 from gatewright.processes.registries import image_look_ups
@@ -22,13 +22,13 @@ from kube.watched import WatchedObject
 from webhook.engine import NOW, SERVED, ControllerUser
 from webhook.server.admission import AdmissionHandler
 from webhook.server.callers import Callers
+from webhook.server.certificate_pairs import PairFiles, PairSecret
 from webhook.server.cluster_data import LookUps
 from webhook.server.cluster_policies import RESOURCES
 from webhook.server.connections import ServerConfig
 from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.needs import LookUpFunction
-from webhook.server.pairs import PairFiles, PairSecret
 from webhook.server.recording import Recorder
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate

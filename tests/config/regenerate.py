@@ -22,7 +22,8 @@ from controller.reconcilers.backup_metrics import LastBackups
 from controller.rights import of_kinds, rules_of
 from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
-from gatewright.cli import COMMANDS
+from gatewright.cli import COMMANDS, TOOLS
+from gatewright.cli import gatewright as command_line
 from gatewright.explain import editor_schemas
 from gatewright.outputs.yaml_text import written
 from tests.config import policy_pages as pages
@@ -163,7 +164,7 @@ def from_code() -> dict[str, str]:
         "docs/reference/api.md": reference.api(
             crds.kinds(), {kind.type: kind for kind in own_kinds()}
         ),
-        "gatewright/playground/examples.json": playground_examples(),
+        "gatewright/tools/playground/examples.json": playground_examples(),
         "docs/reference/report.schema.json": reference.report_schema(),
         **{
             f"docs/reference/{name}": text
@@ -197,10 +198,8 @@ def chart_settings() -> str:
 
 def taken() -> dict[str, list[str]]:
     """The commands that have each setting as an option."""
-    options = {
-        name: importlib.import_module(f"gatewright.commands.{name}").command.params
-        for name in COMMANDS
-    }
+    line = click.Context(command_line)
+    options = {name: command_line.get_command(line, name).params for name in (*COMMANDS, *TOOLS)}
     return {
         setting: [
             name

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewright.playground.draft import Draft, JudgedDraft
+from gatewright.tools.playground.draft import Draft, JudgedDraft
 from tests.e2e import manifests
 from tests.e2e.conftest import Laptop
 

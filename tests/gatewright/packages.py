@@ -1,4 +1,4 @@
-"""Installed packages that add kinds."""
+"""Installed packages that add kinds or commands."""
 
 import importlib
 import sys
@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controller.reconcilers import added_kinds, planned_kinds
+from gatewright.cli import added_commands
 from webhook.engine.kinds import KINDS
 
 
-def declare(directory: Path, **entries: str) -> None:
+def declare(directory: Path, group: str = "gatewright.kinds", **entries: str) -> None:
     """Write the metadata of an installed package in `directory` with these entry points."""
     about = directory / "our_kinds-0.1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: our-kinds\nVersion: 0.1.0\n")
     lines = [f"{name} = {value}" for name, value in entries.items()]
-    (about / "entry_points.txt").write_text("\n".join(["[gatewright.kinds]", *lines, ""]))
+    (about / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
 
 
 @contextmanager
@@ -39,5 +40,6 @@ def installed(directory: Path) -> Iterator[None]:
 
 
 def _forget() -> None:
+    added_commands.cache_clear()
     added_kinds.cache_clear()
     planned_kinds.cache_clear()

@@ -4,8 +4,8 @@ import pytest
 
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
-from gatewright.plans.planners import planners_of
 from gatewright.processes.controller_process import enabled_kinds
+from gatewright.processes.planners import planners_of
 from gatewright.processes.registration import excluded_namespaces
 from kube.endpoint import Endpoint
 

@@ -16,7 +16,7 @@ import yaml
 from certs import KeyPair, check
 from config.presets import presets
 from gatewright import __version__, commands
-from gatewright.cli import COMMANDS, main
+from gatewright.cli import COMMANDS, TOOLS, main
 from webhook.policy_sets.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
@@ -111,14 +111,14 @@ def test_every_command_is_listed(run):
     code, out, err = run("--help")
     assert (code, err) == (0, "")
     listed = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()]
-    assert listed == list(COMMANDS)
+    assert listed == [*COMMANDS, *TOOLS]
     assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == set(COMMANDS)
 
 
 NO_NAMESPACE = "is not a valid name of a namespace: at most 63 lower-case letters, digits and '-'"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *TOOLS])
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_every_command_has_a_help(run, command, flag):
     """The help loads neither configuration nor files."""

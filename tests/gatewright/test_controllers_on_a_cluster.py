@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewright.scaffolds.kind_files import NewKind, in_package
+from gatewright.tools.scaffolds.kind_files import NewKind, in_package
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Process, Reaper
 from tests.gatewright.documented import blocks

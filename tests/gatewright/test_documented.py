@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry
 from config import crds
 from config.api.widget import Widget
 from config.settings import Settings
-from controller.fake_apiserver import FakeApiServer
 from gatewright import testing
 from gatewright.runtime import Manager, Resource
+from gatewright.testing.fake_apiserver import FakeApiServer
 from tests.gatewright.documented import PAGE, blocks, executed
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")

@@ -68,6 +68,7 @@ NOT_BY_CHECK = (
     "controller.reconcilers.webapp",
     "cryptography",
     "gatewright.plans",
+    "gatewright.processes.planners",
     "gatewright.outputs.html",
     "jinja2",
     "kube.client",

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gatewright import __version__
-from gatewright.scaffolds.kind_files import NewKind, in_package
+from gatewright.tools.scaffolds.kind_files import NewKind, in_package
 
 pytestmark = pytest.mark.long
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 import uvloop
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import AlreadyExists

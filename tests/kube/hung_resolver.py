@@ -14,7 +14,7 @@ import sys
 import tempfile
 from importlib import import_module
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 
 SIOCSIFFLAGS, UP = 0x8914, 0x1 | 0x40

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.endpoint import CredentialsError, Endpoint, static_token, tls
 from kube.errors import ApiError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable

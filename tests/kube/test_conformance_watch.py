@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import METADATA, Client
 from kube.errors import Gone
 from kube.resource import target

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.store import Store
 from kube.watch import Watch

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import Conflict

@@ -15,8 +15,8 @@ import pytest
 
 import kube.client
 import kube.watch
-from controller.fake_apiserver import FakeApiServer
-from controller.fake_apiserver.requests import Requests
+from gatewright.testing.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver.requests import Requests
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ServerError

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,12 +54,14 @@ class Image:
 def image(name: str, context: Path, dockerfile: Path | None = None) -> Image:
     """Return the image of a directory with a Dockerfile."""
     ignore = context / ".dockerignore"
-    tops = _kept(ignore) if ignore.exists() else [context]
+    tops, left_out = _read_ignore(ignore) if ignore.exists() else ([context], [])
     files = sorted(
         file
         for top in tops
         for file in ([top] if top.is_file() else top.rglob("*"))
-        if file.is_file() and "__pycache__" not in file.parts
+        if file.is_file()
+        and "__pycache__" not in file.parts
+        and not any(file.is_relative_to(folder) for folder in left_out)
     )
     return Image(name, context, dockerfile or context / "Dockerfile", tuple(files))
 
@@ -109,8 +111,8 @@ def archive(each: Image, path: Path) -> None:
     buildah.run("push", each.built, f"docker-archive:{path}:{each.name}")
 
 
-def _kept(ignore: Path) -> Iterator[Path]:
-    """Yield the files that a .dockerignore keeps which excludes everything else."""
-    for line in ignore.read_text().splitlines():
-        if line.startswith("!"):
-            yield ignore.parent / line[1:]
+def _read_ignore(ignore: Path) -> tuple[list[Path], list[Path]]:
+    """Return the paths that a .dockerignore keeps which excludes everything else, and exceptions."""
+    lines = [line for line in ignore.read_text().splitlines() if not line.startswith(("#", "*"))]
+    kept = [ignore.parent / line[1:] for line in lines if line.startswith("!")]
+    return kept, [ignore.parent / line for line in lines if line and not line.startswith("!")]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from config.settings import Settings
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import NAMESPACE_LABELS, Engine

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from config.faults import FaultsError, parse
 from tests.webhook.registries.signing import SigningKey, bundle, legacy, pem
+from webhook.engine.image_look_ups import Attached, SignatureDocument
 from webhook.engine.images import parse_image
-from webhook.policies._attached import Attached, SignatureDocument
 from webhook.policies._signatures import SIGN_PREDICATE, statements, verifying_key
 from webhook.policies.image_signatures import ImageSignatures
 

@@ -16,8 +16,8 @@ from tests.policies.on_a_cluster.objects import EVERYBODY, KEDA
 from tests.policies.on_a_cluster.questions import Question, is_about_policies, questions
 from tests.policies.on_a_cluster.requests import creation
 from webhook.engine import Engine
+from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.harness.cases import Trial, load_trials
-from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
 

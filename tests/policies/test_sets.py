@@ -8,8 +8,8 @@ import yaml
 
 from config.documents import documents_at, read_documents
 from config.settings import Settings
-from gatewright.checks.pipeline import PoliciesInForce
-from gatewright.plans.planners import planners_of
+from gatewright.checks.loaded_policies import PoliciesInForce
+from gatewright.processes.planners import planners_of
 from webhook.engine import Engine
 from webhook.harness.case_file import CaseFile, ExpectedAnswer
 from webhook.harness.cases import load_trials

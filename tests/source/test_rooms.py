@@ -11,6 +11,9 @@ from tests.source.test_names import ROOT, packages
 
 PACKAGES_OF_SIMILAR_MODULES = {"api", "commands", "library", "outputs", "policies", "reconcilers"}
 """Packages of many similar modules, which the docstring does not list."""
+COMMAND = (
+    "command"  # the module of a tool's command, which `gatewright.tools` names for all of them
+)
 MODULE_NAME = re.compile(r"`([a-z][a-z_]*)`")
 
 
@@ -33,4 +36,4 @@ def docstring(path: Path) -> str:
 def test_a_docstring_names_the_modules_of_its_package(path: Path) -> None:
     """A package's docstring names every module, so a new or renamed module must be added."""
     modules = {each.stem for each in path.parent.glob("*.py") if not each.name.startswith("_")}
-    assert modules - set(MODULE_NAME.findall(docstring(path))) == set()
+    assert modules - {COMMAND} - set(MODULE_NAME.findall(docstring(path))) == set()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from config.documents import parse_documents, read_documents
 from config.faults import FaultsError, parse
 from config.settings import Settings
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from tests.characters import CHARACTERS
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, NotLookedUpError
 from webhook.harness.bases import kinds_by_name, smallest

@@ -7,6 +7,6 @@ the engine as the API server would.
 request from the smallest objects in `bases`, and `derived` adds variants. `trial` runs a trial in
 the engine of its `subject`. `update` rewrites expectations.
 
-Cases that test nothing are found by `looked_up`, `rule_reads`, `unused` and `coverage`, and by
+Cases that test nothing are found by `looked_up`, `rule_fields`, `unused` and `coverage`, and by
 mutation testing: `mutants`, with `mutated_code` and `mutated_rules`.
 """

@@ -17,7 +17,7 @@ from webhook.harness.bases import at, has_smallest, merge, pod_path, reviewed_na
 from webhook.harness.case_file import Case, ExpectedAnswer
 from webhook.harness.looked_up import CaseFaults
 from webhook.harness.reviews import Admission
-from webhook.harness.rule_reads import unread
+from webhook.harness.rule_fields import unread
 from webhook.policy_sets.rules import RulePolicy
 
 # Fields that an update cannot change.

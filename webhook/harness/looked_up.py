@@ -8,12 +8,12 @@ from config.faults import did_you_mean
 from config.schemas import unknown_fields
 from kube.resource import group_kind
 from webhook.engine import PARENT
+from webhook.engine.image_look_ups import DIGESTS, SIGNATURES, Attached, SignatureDocument
 from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.look_ups import LOOK_UPS, summary
 from webhook.engine.origins import value_at
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import has_smallest, smallest
-from webhook.policies._attached import DIGESTS, SIGNATURES, Attached, SignatureDocument
 
 IMAGES = (DIGESTS, SIGNATURES)
 SUMMARY = summary({"metadata": {"name": ""}})  # the fields of objects that are looked up in part

@@ -14,6 +14,7 @@ from config.documents import Document, DocumentError
 from kube.resource import group_version_kind, title
 from webhook.engine import LACKED, NAMESPACE_LABELS, NOW, BoundPolicy, Engine, Outcome, lacked
 from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.engine.kinds import ANY_VERSION, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.request import NAME_LABEL
@@ -23,7 +24,6 @@ from webhook.harness.objects import as_served, is_whole, namespace_of, require_o
 from webhook.harness.reviews import Admission, ReviewAnswer, ask
 from webhook.known import Known
 from webhook.messages import failure
-from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.policy_sets.kind_names import known_kinds
 from webhook.review import MalformedRequestError, NotAReviewError, read
 

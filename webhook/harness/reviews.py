@@ -8,7 +8,7 @@ import orjson
 
 from kube.resource import group_version_kind
 from webhook.engine import LACKED, Engine, Outcome, Verdict, kinds, lacked
-from webhook.policies._attached import IMAGE_LOOK_UPS
+from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.review import answer, read
 
 SERVER_UID = "00000000-0000-0000-0000-000000000000"

@@ -8,7 +8,7 @@ from config.documents import Document
 from config.faults import FaultsError, refuse
 from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violation
 from webhook.engine.exceptions import HOME
-from webhook.harness.rule_reads import absent, looks
+from webhook.harness.rule_fields import absent, looks
 from webhook.policy_sets.bound_objects import Catalogue, bind
 from webhook.policy_sets.policy_set import in_force, read
 from webhook.policy_sets.rules import RulePolicy

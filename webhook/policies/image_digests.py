@@ -10,7 +10,7 @@ Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect 
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._attached import require_digests
+from webhook.engine.image_look_ups import require_digests
 from webhook.policies._images import image_violations
 
 FAULT = "has no digest", "add its digest: @sha256:…"

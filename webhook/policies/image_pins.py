@@ -19,9 +19,9 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Params, Patches, Policy, Request
+from webhook.engine.image_look_ups import DIGESTS, read
 from webhook.engine.images import parsed
 from webhook.engine.policy import RuleError
-from webhook.policies._attached import DIGESTS, read
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
 from webhook.policies._records import is_copy
 

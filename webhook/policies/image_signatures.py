@@ -29,10 +29,10 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.containers import Container, Image
+from webhook.engine.image_look_ups import RUNNING, SIGNATURES, Attached, read, require_digests
 from webhook.engine.images import ImageReference, parsed
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import shown
-from webhook.policies._attached import RUNNING, SIGNATURES, Attached, read, require_digests
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from weakref import WeakValueDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from webhook.engine.image_look_ups import IMAGE_LOOK_UPS, Attached
 from webhook.engine.images import parse_image
-from webhook.policies._attached import IMAGE_LOOK_UPS, Attached
 from webhook.registries.client import RegistryError
 from webhook.registries.reader import RegistryReader
 

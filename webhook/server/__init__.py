@@ -1,8 +1,8 @@
 """The webhook's HTTPS server: aiohttp's low-level server, with limits for every client.
 
-`serve` listens with TLS: `tls` loads the certificates from `pairs`, and `records` limits short TLS
-records. `protocol` is one client's connection with its `activity`; `connections` limits their
-number by the `shares` of each address.
+`serve` listens with TLS: `tls` loads the certificates from `certificate_pairs`, and `tls_records`
+limits short TLS records. `protocol` is one client's connection with its `activity`; `connections`
+limits their number by the `shares` of each address.
 
 `admission` answers a request in steps: `requests` checks path and size, `exchange` tracks deadline
 and metrics, `needs` runs look-ups by `cluster_data` (`stored_objects` are decoded later), `turns`

@@ -23,7 +23,7 @@ from aiohttp import web
 
 from webhook.server.activity import ANSWER, END, ENDED, NEXT, REQUEST, Activity
 from webhook.server.answers import Refusal
-from webhook.server.records import CountedRecords
+from webhook.server.tls_records import CountedRecords
 
 # The API server closes an idle connection after 90 s; the server must not be first.
 KEEP_ALIVE_SECONDS = 120.0

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kube.endpoint import load_pair
+from webhook.server.certificate_pairs import PairFiles, PairSecret
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.pairs import PairFiles, PairSecret
-from webhook.server.records import CountedRecords
+from webhook.server.tls_records import CountedRecords
 
 # OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which the ssl module does not define.
 NO_CHECK_TIME = 0x200000

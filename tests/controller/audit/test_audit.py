@@ -15,18 +15,18 @@ from controller.audit import images as audited_images
 from controller.audit.audit import REQUEST, Audit
 from controller.audit.listing import Lister, RateLimit
 from controller.audit.reports import KINDS
-from controller.fake_apiserver import FakeApiServer
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from gatewright.processes.registries import image_look_ups
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import Resource
 from tests.webhook.registries.conftest import rate_limited, small_registry
 from tests.webhook.registries.signing import bundle, pem
 from webhook.engine import Engine
+from webhook.engine.image_look_ups import DIGESTS
 from webhook.engine.kinds import KINDS as KINDS_OF_POLICIES
 from webhook.engine.kinds import Kind
-from webhook.policies._attached import DIGESTS
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force

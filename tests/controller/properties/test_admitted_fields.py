@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from config.defaulting import defaulted
 from config.settings import Settings
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from kube.client import Client
 from kube.errors import Invalid
 from kube.resource import JsonObject

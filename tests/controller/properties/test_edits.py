@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import controller.runtime.conflict_backoff
-from controller.fake_apiserver.storage import StorageEvent
 from controller.runtime.plan import Apply, Observed, Plan, Step
+from gatewright.testing.fake_apiserver.storage import StorageEvent
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from controller.fake_apiserver.requests import InjectedFault, Logged
 from controller.runtime.kind import Reads
 from controller.runtime.leader import LEASE
 from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
+from gatewright.testing.fake_apiserver.requests import InjectedFault, Logged
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,

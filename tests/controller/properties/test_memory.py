@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import orjson
 
 import kube.watch
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.types import ReconcileRequest
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.resource import Resource
 from kube.store import Store

@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry
 
 import controller.runtime.workqueue
 import kube.watch
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.health import MAX_SILENCE, unready
 from controller.runtime.manager import Manager
 from controller.runtime.types import ReconcileRequest
 from controller.runtime.workqueue import LOW, NORMAL
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.store import Store

@@ -7,11 +7,11 @@ from datetime import datetime
 
 import pytest
 
-from controller.fake_apiserver.storage import StorageEvent
 from controller.runtime import expectations
 from controller.runtime.controller import Controller
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Random, Step
 from controller.runtime.types import ReconcileRequest, Result
+from gatewright.testing.fake_apiserver.storage import StorageEvent
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from controller.fake_apiserver.server import NAMESPACE
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
 from controller.reconcilers.resources import POSTGRESQL
 from controller.runtime.plan import Observed, Plan, Problem
 from gatewright.testing import ApiServer, reconcile
+from gatewright.testing.fake_apiserver.server import NAMESPACE
 from kube.resource import JsonObject
 from tests.controller.reconcilers.platforms import (
     container,

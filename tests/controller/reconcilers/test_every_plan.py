@@ -14,7 +14,7 @@ from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
 from gatewright.plans.children import Parent, Planned, planned
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from kube.resource import JsonObject
 from tests.controller.reconcilers.every_kind import (
     NAMESPACE,

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from controller.fake_apiserver.server import NAMESPACE
 from controller.reconcilers.appconfig import APPCONFIG
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHECKSUM, WORKLOADS, annotation_key, config_maps_of
 from controller.runtime.types import RetryableError
 from gatewright.testing import ApiServer, reconcile
+from gatewright.testing.fake_apiserver.server import NAMESPACE
 from kube.resource import JsonObject
 
 DAEMON_SET, DEPLOYMENT, STATEFUL_SET = WORKLOADS

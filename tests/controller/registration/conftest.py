@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.fake_apiserver import FakeApiServer
 from controller.registration.certificates import CertificateNames, Certificates
 from controller.registration.configurations import MUTATING, VALIDATING, Service
 from controller.registration.conversion import CRD, Conversion
 from controller.registration.registrar import Registrar
 from controller.runtime.manager import Manager
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
+from webhook.server.certificate_pairs import PairFiles
 from webhook.server.connections import Connections, ServerConfig
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.pairs import PairFiles
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 

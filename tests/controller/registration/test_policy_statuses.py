@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from config.documents import read_documents
-from controller.fake_apiserver import FakeApiServer
 from controller.registration.policy_statuses import PolicyStatuses
 from controller.runtime.cache import Cache
 from controller.runtime.types import ReconcileRequest
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.resource import Resource
 from tests.webhook.policy_sets.on_a_cluster.in_force import crd

@@ -17,12 +17,12 @@ import controller.runtime.expectations
 import controller.runtime.workqueue
 import kube.backoff
 from config.api.definition import Column, Definition
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from controller.runtime.plan import Observed, Plan
 from controller.runtime.types import ReconcileRequest
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.resource import JsonObject, Resource
 from tests.waiting import eventually
 

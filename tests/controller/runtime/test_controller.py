@@ -14,12 +14,12 @@ import controller.runtime.controller
 import controller.runtime.expectations
 import controller.runtime.manager
 import controller.runtime.workqueue
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.controller import Controller
 from controller.runtime.expectations import Expectations
 from controller.runtime.manager import Manager
 from controller.runtime.sources import itself
 from controller.runtime.types import ReconcileRequest, Result, TerminalError
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.errors import Conflict
 from kube.store import Change
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE

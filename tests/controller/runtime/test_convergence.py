@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.fake_apiserver.refusals import StatusError
+from gatewright.testing.fake_apiserver.refusals import StatusError
 from kube.errors import ApiError
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things

@@ -4,12 +4,12 @@ from datetime import datetime
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import CreateOnly, Observed, Plan, Random, Step
 from controller.runtime.status import ready_in
 from controller.runtime.types import RetryableError
 from gatewright.testing import reconcile
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Status, Thing
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT, EventRecorder
 from controller.runtime.plan import Event
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import NAMESPACE

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.health import unready
 from controller.runtime.manager import Manager
+from gatewright.testing.fake_apiserver import FakeApiServer
 from tests.controller.runtime.conftest import CONFIGMAP, SECRET
 from tests.controller.runtime.test_leader import Clock
 

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.leader import (
     LEASE,
     Election,
@@ -14,6 +13,7 @@ from controller.runtime.leader import (
     LeaseSettings,
     NotLeadingError,
 )
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.resource import JsonObject
 from tests.controller.runtime.clock import Clock

@@ -4,10 +4,10 @@ import asyncio
 
 from prometheus_client import CollectorRegistry
 
-from controller.fake_apiserver import FakeApiServer
-from controller.fake_apiserver.storage import StorageEvent
 from controller.runtime.leader import LEASE, LeaseSettings
 from controller.runtime.manager import Manager
+from gatewright.testing.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver.storage import StorageEvent
 from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
     CONFIGMAP,

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
 from controller.runtime.types import RetryableError
 from gatewright.testing import reconcile
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Status, Thing
 

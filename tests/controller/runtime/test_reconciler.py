@@ -9,7 +9,6 @@ import pytest
 
 import controller.runtime.workqueue
 import kube.backoff
-from controller.fake_apiserver.requests import InjectedFault
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import LEASE
@@ -26,6 +25,7 @@ from controller.runtime.plan import (
     Reference,
     Step,
 )
+from gatewright.testing.fake_apiserver.requests import InjectedFault
 from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
     CONFIGMAP,

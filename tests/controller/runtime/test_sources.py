@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.fake_apiserver import FakeApiServer
 from controller.runtime.manager import Manager
 from controller.runtime.observed import controller_reference, is_controlled_by
 from controller.runtime.sources import For, Owns, Watches, any_change, owner_of, spec_changed
 from controller.runtime.types import ReconcileRequest, Result
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.resource import JsonObject, Resource
 from kube.store import Change, entry_of
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from config.settings import Settings
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.policies.conftest import (

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
 from config.crds import definition
-from controller.fake_apiserver import FakeApiServer
 from gatewright.checks import live_cluster
 from gatewright.cli import main
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.resource import Resource
 from tests.webhook.registries.conftest import small_registry
 from tests.webhook.registries.signing import bundle, pem

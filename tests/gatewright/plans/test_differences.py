@@ -9,7 +9,6 @@ import pytest
 from config.api.webapp import WebApp
 from config.crds import definition
 from config.documents import DocumentError, parse_documents
-from controller.fake_apiserver import FakeApiServer
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.webapp import WEBAPP
@@ -17,6 +16,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, Observed, Step
 from gatewright.plans.children import Parent, Planned, parent_of
 from gatewright.plans.differences import Cluster, Difference
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import Unreachable
 from kube.resource import Resource

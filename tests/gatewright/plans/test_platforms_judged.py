@@ -9,7 +9,7 @@ import pytest
 from config.defaulting import defaulted
 from config.documents import parse_documents
 from config.settings import Settings
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from tests.controller.reconcilers.platforms import platform, stack
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
 from webhook.engine.look_ups import LOOK_UPS

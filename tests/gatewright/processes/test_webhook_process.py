@@ -9,11 +9,11 @@ from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
 from config.crds import definition
 from config.settings import Settings
-from controller.fake_apiserver import FakeApiServer
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.webhook_process import webhook_of
+from gatewright.testing.fake_apiserver import FakeApiServer
+from webhook.server.certificate_pairs import PairFiles
 from webhook.server.cluster_policies import RESOURCES
-from webhook.server.pairs import PairFiles
 
 LIMITS = {"metadata": {"name": "limits"}, "spec": {"policy": "replica-limits"}}
 

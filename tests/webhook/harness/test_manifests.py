@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.documents import Document, DocumentError, parse_documents, read_documents
-from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.loaded_policies import PoliciesInForce
 from tests.webhook.asking import in_force
 from webhook.engine import Engine, Policy
 from webhook.engine.policy import RuleError

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from config.settings import Settings
-from gatewright.plans.planners import planners_of
+from gatewright.processes.planners import planners_of
 from webhook.engine import Attributes, Engine
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.webhook.registries.conftest import INDEX, hanging
+from webhook.engine.image_look_ups import DIGESTS, IMAGE_LOOK_UPS, SIGNATURES, Attached
 from webhook.harness.looked_up import written_images
-from webhook.policies._attached import DIGESTS, IMAGE_LOOK_UPS, SIGNATURES, Attached
 from webhook.registries import cache
 from webhook.registries.cache import ImageLookUps, RegistryMetrics
 

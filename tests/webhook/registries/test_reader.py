@@ -16,8 +16,8 @@ from tests.webhook.registries.conftest import (
     rate_limited,
 )
 from tests.webhook.registries.signing import BUNDLE, bundle, legacy
+from webhook.engine.image_look_ups import SignatureDocument
 from webhook.engine.images import parse_image
-from webhook.policies._attached import SignatureDocument
 from webhook.registries.client import NotInRegistryError, RegistryError
 from webhook.registries.credentials import RegistryConfigError, read_logins
 

@@ -19,7 +19,7 @@ from certs import issue_ca, issue_serving
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
 from config.crds import definition
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from tests.gatewright.processes.test_webhook_process import kubeconfig
 from tests.waiting import eventually
 from tests.webhook.server.conftest import Wire, review, write_pair

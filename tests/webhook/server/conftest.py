@@ -19,9 +19,9 @@ from tests.waiting import eventually
 from webhook.engine import BoundPolicy, Engine, Params, Patch, Policy, Request, Violation
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
+from webhook.server.certificate_pairs import PairFiles, PairSecret
 from webhook.server.connections import Connections, ServerConfig
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.pairs import PairFiles, PairSecret
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.errors import ApiError, ServerError, Unreachable

@@ -14,7 +14,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from config.documents import parse_documents, read_documents
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.store import Store
 from kube.watch import Watch

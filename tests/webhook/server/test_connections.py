@@ -16,7 +16,7 @@ from tests.webhook.server.conftest import TlsRecords, Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
 from webhook.server import connections
 from webhook.server.protocol import HttpConnection
-from webhook.server.records import MAX_SHORT_RECORDS
+from webhook.server.tls_records import MAX_SHORT_RECORDS
 
 WAITING = Engine(
     [bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))]

@@ -15,9 +15,9 @@ from kube.errors import ApiError
 from kube.resource import Resource
 from tests.webhook.server.conftest import ENGINE, Policies, write_pair
 from webhook.server.admission import AdmissionHandler
+from webhook.server.certificate_pairs import PairFiles
 from webhook.server.connections import ServerConfig
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.pairs import PairFiles
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 

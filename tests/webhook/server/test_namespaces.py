@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from controller.fake_apiserver import FakeApiServer
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from tests.webhook.server.conftest import answered

@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from config.settings import Settings
-from controller.fake_apiserver import FakeApiServer
 from controller.reconcilers.resources import CONFIG_MAP
 from gatewright.processes.policies_in_force import policies_of
+from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.watched import WatchedObject
 from tests.waiting import eventually

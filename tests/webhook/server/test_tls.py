@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from certs import KeyPair, issue_ca, issue_serving
 from tests.webhook.server.conftest import NAME, review, trust, write_pair
+from webhook.server.certificate_pairs import PairFiles
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.pairs import PairFiles
 from webhook.server.tls import ServingCertificate
 
 NOW = datetime.now(UTC)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from config.documents import Document
-from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.loaded_policies import PoliciesInForce
 from kube.resource import JsonObject
 from tests.policies.on_a_cluster.apiserver import ApiServer, api_server
 from tests.policies.on_a_cluster.requests import Ask

@@ -1,0 +1,123 @@
+"""Finds the line and column of a field in the text of its document."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, Self
+
+import yaml
+from yaml.constructor import SafeConstructor
+
+from config.yaml_parsers import compose
+
+STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
+Position = tuple[int, int]  # line and column, both from 1
+
+
+class FieldPlaces(Protocol):
+    """Finds the positions of a document's fields."""
+
+    def place(self, path: str) -> Position:
+        """Return the position of the field at `path`, or of its nearest parent."""
+
+    def file(self, path: str) -> str:
+        """Return the file that contains the field; "" if it is the document's own file."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class OneLine(FieldPlaces):
+    """A document of which only one line is known."""
+
+    line: int = 1
+
+    def place(self, path: str) -> Position:
+        """Return the beginning of the line."""
+        return self.line, 1
+
+
+@dataclass(frozen=True, slots=True)
+class TextLines(FieldPlaces):
+    """The positions in a document that is part of a text.
+
+    The document is the text from `begin` to `end`, starts at `line` (from 0) and is the document
+    with index `number` in the text; `items` are the indexes of nested lists that lead to the
+    object. That part of the text is parsed again when a position is needed: most documents have no
+    violation, and nodes take ten times the memory of the text.
+    """
+
+    text: str
+    number: int
+    begin: int
+    end: int
+    line: int
+    start: Position
+    items: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, text: str, number: int, start: yaml.Mark, end: int) -> Self:
+        """Return the positions in a parsed document."""
+        begin = start.index - start.column
+        return cls(text, number, begin, end, start.line, (start.line + 1, start.column + 1))
+
+    def place(self, path: str) -> Position:
+        """Return the position of the field at `path`, or of its nearest parent."""
+        if not (path or self.items):
+            return self.start
+        mark = _found(self._below(_first(self.text[self.begin : self.end])), path)
+        return mark.line + self.line + 1, mark.column + 1
+
+    @property
+    def node(self) -> yaml.Node:
+        """The node of the document, with marks relative to the whole text."""
+        return self._below(_all(self.text)[self.number])
+
+    def _below(self, node: yaml.Node) -> yaml.Node:
+        for index in self.items:
+            # A merge key (<<) may provide `items`; then no node here has this key.
+            listed = [value for key, value in node.value if key.value == "items"]
+            if not listed:
+                return node
+            node = listed[0].value[index]
+        return node
+
+
+# The nodes of the last text: callers look up several fields of one document or file in a row.
+_all = lru_cache(maxsize=1)(compose)
+
+
+@lru_cache(maxsize=1)
+def _first(text: str) -> yaml.Node:
+    return compose(text)[0]
+
+
+def _found(node: yaml.Node, path: str) -> yaml.Mark:
+    mark = node.start_mark
+    for step in STEP.findall(path):
+        if isinstance(node, yaml.SequenceNode) and step.startswith("["):
+            item = _item(node, step[1:-1])
+            if item is None:
+                break
+            node, mark = item, item.start_mark
+        elif isinstance(node, yaml.MappingNode):
+            SafeConstructor().flatten_mapping(node)  # resolves merge keys (<<)
+            # A key in brackets, such as `labels[app.kubernetes.io/name]`.
+            name = step[1:-1] if step.startswith("[") else step
+            found = next(((key, value) for key, value in node.value if key.value == name), None)
+            if found is None:
+                break
+            node, mark = found[1], found[0].start_mark
+        else:
+            break
+    return mark
+
+
+def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
+    if key.isdigit():
+        return next(iter(node.value[int(key) :]), None)
+    name, _, wanted = key.rpartition("=")
+    for item in node.value:
+        pairs = item.value if isinstance(item, yaml.MappingNode) else ()
+        if any(field.value == (name or "name") and value.value == wanted for field, value in pairs):
+            return item  # type: ignore[no-any-return]
+    return None

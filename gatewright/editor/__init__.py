@@ -1,5 +1,0 @@
-"""Help for editors: violations, fixes, policy pages, and the fields of policy sets.
-
-Pure: `text_parts` splits a text, `diagnostics` judges it, `cel_places` finds errors in expressions,
-`schema_help` completes fields and values. `language_server` does the I/O, with pygls.
-"""

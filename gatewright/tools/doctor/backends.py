@@ -1,0 +1,158 @@
+"""Check the Services, endpoints and pods of webhooks, conversions and aggregated APIs."""
+
+from collections.abc import Iterator, Sequence, Set
+
+from gatewright.tools.doctor.callers import Caller, callers, refused
+from gatewright.tools.doctor.hazards import WARNING, Hazard, kubectl
+from gatewright.tools.doctor.models import (
+    Autoscaler,
+    ClusterService,
+    DisruptionBudget,
+    EndpointSlice,
+    ServiceReference,
+    ServingWorkload,
+)
+from gatewright.tools.doctor.state import ClusterState
+
+
+def check(state: ClusterState) -> Iterator[Hazard]:
+    """Yield a finding if no server answers, or if the loss of one pod or node leaves none."""
+    answering: dict[str, tuple[ServiceReference, list[Caller]]] = {}
+    for caller in callers(state):
+        if (service := caller.config.service) is None:
+            continue
+        fault = _fault(service, state)
+        if fault:
+            meanwhile = " and meanwhile let requests pass unchecked" if caller.opens else ""
+            yield caller.hazard(
+                "no-endpoint",
+                caller.level,
+                f"{fault}, so {caller.fails}",
+                f"start its server, or correct the Service{meanwhile}",
+                caller.opens,
+            )
+        elif caller.is_fatal:
+            answering.setdefault(str(service), (service, []))[1].append(caller)
+    covered = {
+        workload.title
+        for each in state.all(DisruptionBudget)
+        if each.selector is not None
+        for workload in state.selected(each.metadata.namespace, each.selector)
+    }
+    for service, alike in answering.values():
+        yield from _fragile(service, _fails(alike), covered, state)
+
+
+def _fault(service: ServiceReference, state: ClusterState) -> str:
+    """Return why no server answers; "" if one does, or if that is unknown."""
+    if state.find("", "Namespace", "", service.namespace) is None and state.knows("", "Namespace"):
+        return f"the namespace {service.namespace} of the Service {service} does not exist"
+    found = state.service(service)
+    if found is None:
+        return f"the Service {service} does not exist" if state.knows("", "Service") else ""
+    if found.type == "ExternalName":
+        return ""
+    ports = [each for each in found.ports if each.port == service.port]
+    if not ports:
+        have = ", ".join(str(each.port) for each in found.ports) or "none"
+        return f"the Service {service} has no port {service.port} (it has: {have})"
+    if not state.knows("discovery.k8s.io", "EndpointSlice"):
+        return ""
+    slices = state.within(EndpointSlice, str(service))
+    if not any(each.ready for slice in slices for each in slice.endpoints):
+        return f"the Service {service} has no ready endpoint"
+    if ports[0].name not in {each.name for slice in slices for each in slice.ports}:
+        return f"no pod of the Service {service} has its port {ports[0].name or service.port}"
+    return ""
+
+
+def _fails(alike: Sequence[Caller]) -> str:
+    """Return which requests fail without a server that several callers share."""
+    names = dict.fromkeys(name for each in alike for name in each.judges)
+    others = dict.fromkeys(each.fails for each in alike if not each.judges)
+    return "; ".join([*([refused(list(names))] if names else []), *others])
+
+
+def _fragile(
+    service: ServiceReference, fails: str, covered: Set[str], state: ClusterState
+) -> Iterator[Hazard]:
+    """Yield the findings about a server that answers now; budgets cover some workloads."""
+    found, workloads = state.service(service), state.serving(service)
+    if found is None:
+        return
+    if workloads and all(each.has_replicas for each in workloads):
+        scalers = [_scaler(each, state) for each in workloads]
+        replicas = sum(
+            scaler.minimum if scaler else each.replicas
+            for each, scaler in zip(workloads, scalers, strict=True)
+        )
+        if replicas == 1:
+            yield _one_replica(workloads[0], scalers[0], fails)
+        elif covered.isdisjoint(each.title for each in workloads) and state.knows(
+            "policy", "PodDisruptionBudget"
+        ):
+            labels = ",".join(f"{key}={each}" for key, each in found.selector.items())
+            options = (f"--selector={labels}", "--min-available=1")
+            yield Hazard(
+                "no-disruption-budget",
+                WARNING,
+                workloads[0],
+                "",
+                f"no PodDisruptionBudget covers {workloads[0].title}. If drains evict all its pods "
+                f"at the same time, {fails}",
+                "add a PodDisruptionBudget",
+                run=kubectl("create", workloads[0], *options, kind="poddisruptionbudget"),
+            )
+    yield from _one_node(found, service, fails, state)
+
+
+def _scaler(workload: ServingWorkload, state: ClusterState) -> Autoscaler | None:
+    """Return the autoscaler that sets the replicas of a workload."""
+    target = workload.kind, workload.metadata.name
+    for each in state.within(Autoscaler, workload.metadata.namespace):
+        if (each.target_kind, each.target_name) == target:
+            return each
+    return None
+
+
+def _one_replica(workload: ServingWorkload, scaler: Autoscaler | None, fails: str) -> Hazard:
+    title = workload.title
+    if scaler is not None:
+        return Hazard(
+            "one-replica",
+            WARNING,
+            scaler,
+            "spec.minReplicas",
+            f"{title} may run one pod. If that pod or its node goes, {fails}",
+            "set minReplicas to at least two",
+            ({"op": "add", "path": "/spec/minReplicas", "value": 2},),
+        )
+    return Hazard(
+        "one-replica",
+        WARNING,
+        workload,
+        "spec.replicas",
+        f"{title} runs one pod. If that pod or its node goes, {fails}",
+        "run at least two replicas",
+        run=kubectl("scale", workload, "--replicas=2"),
+    )
+
+
+def _one_node(
+    found: ClusterService, service: ServiceReference, fails: str, state: ClusterState
+) -> Iterator[Hazard]:
+    nodes = [
+        each.node_name
+        for slice in state.within(EndpointSlice, str(service))
+        for each in slice.endpoints
+    ]
+    if len(nodes) > 1 and len(set(nodes)) == 1 and nodes[0]:
+        yield Hazard(
+            "one-node",
+            WARNING,
+            found,
+            "",
+            f"all {len(nodes)} endpoints of {service} are on the node {nodes[0]}. If that node "
+            f"goes, {fails}",
+            "spread the pods with a topology spread constraint or a pod anti-affinity",
+        )

@@ -1,0 +1,105 @@
+"""The servers that the API server calls: webhooks, conversions and aggregated APIs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gatewright.tools.doctor.hazards import CRITICAL, WARNING, Hazard, ObjectPatch, listed, setting
+from gatewright.tools.doctor.models import (
+    ApiService,
+    ClientConfig,
+    ClusterObject,
+    ResourceDefinition,
+)
+from gatewright.tools.doctor.state import ClusterState, Registered
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A server that an object makes the API server call; webhooks of one server count once.
+
+    `fails` names the requests that fail without it; `bundles` are the JSON pointers of its CA
+    bundle; `opens` is the patch with which these requests pass, where there is one; `judges` are
+    the webhooks that fail closed.
+    """
+
+    subject: ClusterObject
+    path: str
+    config: ClientConfig
+    fails: str
+    bundles: tuple[str, ...]
+    is_fatal: bool = True
+    opens: ObjectPatch = ()
+    verifies: bool = True
+    judges: tuple[str, ...] = ()
+
+    @property
+    def level(self) -> str:
+        """How bad it is that nothing answers."""
+        return CRITICAL if self.is_fatal else WARNING
+
+    def hazard(
+        self, check: str, level: str, message: str, fix: str, patch: ObjectPatch = (), run: str = ""
+    ) -> Hazard:
+        """Return a finding about the CA bundle or the server."""
+        return Hazard(check, level, self.subject, self.path, message, fix, patch, run)
+
+
+def callers(state: ClusterState) -> Iterator[Caller]:
+    """Yield each server that the API server calls."""
+    alike: dict[tuple[str, bool, str], list[Registered]] = {}
+    for each in state.registered():
+        config = each.webhook.client_config
+        key = each.configuration.title, each.fails_closed, config.model_dump_json()
+        alike.setdefault(key, []).append(each)
+    for webhooks in alike.values():
+        yield _judging(webhooks)
+    for definition in state.all(ResourceDefinition):
+        if definition.is_converted:
+            yield Caller(
+                definition,
+                "spec.conversion.webhook",
+                definition.converter,
+                f"{definition.plural}.{definition.group} cannot be read, listed or written in "
+                "other versions than the stored one",
+                bundles=("/spec/conversion/webhook/clientConfig/caBundle",),
+            )
+    for aggregated in state.all(ApiService):
+        if aggregated.service is not None:
+            yield Caller(
+                aggregated,
+                "spec.service",
+                ClientConfig(service=aggregated.service, ca_bundle=aggregated.ca_bundle),
+                f"requests of {aggregated.group}/{aggregated.version} fail, and no namespace can "
+                "be deleted",
+                bundles=("/spec/caBundle",),
+                verifies=not aggregated.is_unverified,
+            )
+
+
+def refused(names: Sequence[str]) -> str:
+    """Return the effect of webhooks that fail closed and do not answer."""
+    judge = "judges" if len(names) == 1 else "judge"
+    return f"every request that {listed(names)} {judge} is refused"
+
+
+def _judging(webhooks: Sequence[Registered]) -> Caller:
+    """Return the caller of webhooks that call the same server."""
+    first, names = webhooks[0], [each.name for each in webhooks]
+    judge = "judges" if len(names) == 1 else "judge"
+    return Caller(
+        first.configuration,
+        first.path,
+        first.webhook.client_config,
+        refused(names)
+        if first.fails_closed
+        else f"{listed(names)} {judge} nothing: requests pass unchecked",
+        bundles=tuple(f"{each.pointer}/clientConfig/caBundle" for each in webhooks),
+        is_fatal=first.fails_closed,
+        opens=tuple(
+            op
+            for each in webhooks
+            if each.fails_closed
+            for op in setting(each, "failurePolicy", "Ignore")
+        ),
+        judges=tuple(names) if first.fails_closed else (),
+    )

@@ -1,0 +1,97 @@
+"""`gatewright doctor`: find problems in a cluster's admission, Gatewright's or not."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import click
+
+from config.settings import Settings
+from controller.audit.listing import Lister, RateLimit
+from gatewright.checks.sources import read_sources
+from gatewright.console.chart_options import ChartOptions
+from gatewright.console.options import CLUSTER, NamedPath, settings_options
+from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, SourceLocation, write
+from gatewright.tools.doctor import diagnose
+from gatewright.tools.doctor.bundles import endpoints
+from gatewright.tools.doctor.loading import ClusterReader, ask
+from gatewright.tools.doctor.reporting import report
+from gatewright.tools.doctor.state import ClusterState
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import ApiError
+from kube.resource import title_of
+
+QPS = 50.0  # requests a second at most, as kubectl
+
+
+@click.command
+@settings_options(*CLUSTER)
+@OUTPUTS
+@FAIL_ON
+@click.option(
+    "--probe",
+    is_flag=True,
+    help="connect to each server that the API server calls, and check its certificate",
+)
+@click.argument("files", nargs=-1, type=NamedPath(), metavar="[FILE…]")
+def command(
+    settings: Settings,
+    files: tuple[str, ...],
+    outputs: tuple[Output, ...],
+    fail_on: str,
+    *,
+    probe: bool,
+) -> int:
+    """Find problems in a cluster's admission: deadlocks, dead webhooks, expired certificates.
+
+    Reads the webhook configurations, admission policies, conversion webhooks and aggregated APIs of
+    all programs, with the objects that they depend on, from a cluster or from FILEs. With FILEs
+    alone, an absent object does not count as missing. Nothing is written. Each finding names the
+    request that will fail and the smallest fix. Critical findings make the exit code 1.
+    """
+    problems, notes, places = list[InputProblem](), list[str](), dict[str, SourceLocation]()
+    if files:
+        state = _of_files(files, problems, notes, places)
+        served, failed = asyncio.run(ask(endpoints(state))) if probe else ({}, [])
+    else:
+        state, served, failed = asyncio.run(_of_cluster(settings, problems, notes, probe=probe))
+    problems += map(InputProblem, failed)
+    found = diagnose(state, datetime.now(UTC), served)
+    if files and not problems and not places:
+        problems.append(InputProblem(f"{', '.join(files)}: no Kubernetes objects"))
+    result = report(state, found, places, problems, notes)
+    write(result, outputs)
+    return result.exit_code(fail_on)
+
+
+def _of_files(
+    files: tuple[str, ...],
+    problems: list[InputProblem],
+    notes: list[str],
+    places: dict[str, SourceLocation],
+) -> ClusterState:
+    sources = read_sources(files, ChartOptions())
+    problems += map(InputProblem, sources.problems)
+    notes += sources.notes
+    state = ClusterState()
+    problems += state.read(sources.documents)
+    for document in sources.documents:
+        place = SourceLocation(document.source, *document.place())
+        places.setdefault(title_of(document.value), place)
+    return state
+
+
+async def _of_cluster(
+    settings: Settings, problems: list[InputProblem], notes: list[str], *, probe: bool
+) -> tuple[ClusterState, dict[str, bytes], list[str]]:
+    try:
+        async with Client(await load(settings.kubeconfig, settings.context)) as client:
+            reader = ClusterReader(Lister(client, RateLimit(QPS)))
+            state = await reader.read()
+    except ApiError as error:
+        problems.append(InputProblem(f"cannot read from the API server: {error}"))
+        return ClusterState(), {}, []
+    problems += reader.problems
+    notes += reader.notes
+    served, failed = await ask(endpoints(state)) if probe else ({}, [])
+    return state, served, failed

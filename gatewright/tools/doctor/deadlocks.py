@@ -1,0 +1,220 @@
+"""Find webhooks that block their own recovery, or the cluster's."""
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gatewright.tools.doctor.calls import ExampleRequest, is_called, is_named
+from gatewright.tools.doctor.hazards import (
+    CRITICAL,
+    NOTE,
+    WARNING,
+    Hazard,
+    ObjectPatch,
+    excluding,
+    listed,
+    patch_commands,
+    sparing,
+)
+from gatewright.tools.doctor.models import AdmissionWebhook
+from gatewright.tools.doctor.needs import (
+    API_SERVICE,
+    DEFAULT,
+    cluster_needs,
+    events,
+    own_needs,
+)
+from gatewright.tools.doctor.sequences import ANY, NAMESPACE_NAME, allowed_labels
+from gatewright.tools.doctor.state import ClusterState, Registered
+
+MAX_LISTED = 4  # requests that one message lists
+# If these fail, nodes and pods do not recover; if others fail, an object cannot be changed.
+VITAL = frozenset(
+    {
+        "apiservices",
+        "certificatesigningrequests",
+        "clusterrolebindings",
+        "clusterroles",
+        "controllerrevisions",
+        "endpointslices",
+        "leases",
+        "nodes",
+        "pods",
+        "priorityclasses",
+        "replicasets",
+        "serviceaccounts/token",
+        "subjectaccessreviews",
+        "tokenreviews",
+    }
+)
+API_OBJECTS = f'request.namespace == "{DEFAULT}" && request.name == "{API_SERVICE}"'
+
+
+def check(state: ClusterState) -> Iterator[Hazard]:
+    """Yield a finding for each webhook that blocks a recovery while it does not answer."""
+    closed = [each for each in state.registered() if each.fails_closed]
+    needs = list(cluster_needs(state))
+    for each in closed:
+        yield from _of_webhook(each, needs, state)
+    yield from _cycles(closed, state)
+
+
+def _of_webhook(
+    each: Registered, needs: Sequence[ExampleRequest], state: ClusterState
+) -> Iterator[Hazard]:
+    """Yield the findings about one webhook; each command fixes as much as one command can."""
+
+    def judged(requests: Iterable[ExampleRequest]) -> list[ExampleRequest]:
+        return [request for request in requests if is_called(each.webhook, request, state)]
+
+    service = each.service
+    own = judged(own_needs(service, state)) if service else []
+    data = judged(own_needs(service, state, "own_data")) if service and not own else []
+    needed, lost = judged(needs), judged(events())
+    system = [need for need in needed if need.namespace]
+    wide = [need for need in needed if not need.namespace]
+    spaces, spared = _exclusion(each, own + data + system), _exclusion(each, wide + lost)
+    of_pods = f"requests for its own pods (behind {service})"
+    of_data = "Secrets, ConfigMaps or ReplicaSets of its own namespace"
+    of_cluster = "cluster-scoped objects that the cluster needs to come back,"
+    of_system = "objects of system components"
+    yield from _blocked(each, "own-pods", CRITICAL, of_pods, own, spaces)
+    yield from _blocked(each, "own-data", WARNING, of_data, data, spaces)
+    yield from _blocked(each, "system-namespaces", _level(system), of_system, system, spaces)
+    yield from _blocked(each, "cluster-resources", _level(wide), of_cluster, wide, spared)
+    yield from _blocked(each, "events", NOTE, "events", lost, spared)
+
+
+def _blocked(
+    each: Registered,
+    check: str,
+    level: str,
+    what: str,
+    requests: Sequence[ExampleRequest],
+    exclusion: tuple[str, ObjectPatch],
+) -> Iterator[Hazard]:
+    """Yield the finding about requests of one sort, if any is judged."""
+    when, then = "While it does not answer", ""
+    if check == "own-pods":
+        when, then = "If its last pod goes", ": the webhook cannot come back"
+    if requests:
+        message = f"{each.name} judges {what} and fails closed. {when}, the API server refuses"
+        message = f"{message} {_shortened(requests)}{then}"
+        yield Hazard(check, level, each.configuration, each.path, message, *exclusion)
+
+
+def _exclusion(each: Registered, requests: Iterable[ExampleRequest]) -> tuple[str, ObjectPatch]:
+    """Return the fix that keeps a webhook out of requests: namespaces, resources, or objects."""
+    spaces, resources, expressions = set[str](), dict[str, None](), list[str]()
+    fixes, patch = list[str](), ObjectPatch()
+    for request in requests:
+        if request.name == API_SERVICE:
+            expressions = [API_OBJECTS]
+        elif request.namespace and request.resource != "events":
+            spaces.add(request.namespace)
+        else:
+            resources[request.resource] = None
+    if spaces:
+        fixes.append(f"exclude {listed(sorted(spaces))}")
+        patch = excluding(each, sorted(spaces))
+    if expressions:
+        fixes.append(f"do not call it for the objects {DEFAULT}/{API_SERVICE}")
+    if resources:
+        fixes.append(f"do not call it for {listed(list(resources))}")
+        expressions.append(f"request.resource.resource in {json.dumps(list(resources))}")
+    if expressions:
+        patch += sparing(each, expressions)
+    return ", and ".join(fixes), patch
+
+
+def _level(needed: Sequence[ExampleRequest]) -> str:
+    names = {each.resource for each in needed}
+    names |= {f"{each.resource}/{each.subresource}" for each in needed}
+    return CRITICAL if names & VITAL else WARNING
+
+
+def _shortened(needs: Sequence[ExampleRequest]) -> str:
+    """Return the first requests with their meanings, and how many more there are."""
+    distinct = list(dict.fromkeys(f"{need} ({need.meaning})" for need in needs))
+    more = len(distinct) - MAX_LISTED
+    return ", ".join(distinct[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
+    """Yield a finding for each cycle of Services whose pods need each other's webhooks."""
+    served: dict[str, list[Registered]] = {}
+    needs: dict[str, list[ExampleRequest]] = {}
+    for each in closed:
+        if each.service is not None:
+            served.setdefault(str(each.service), []).append(each)
+            needs[str(each.service)] = list(own_needs(each.service, state))
+    for ring in _rings(_blocked_by(served, needs, state)):
+        # One call less breaks the cycle: the first one's webhooks for the pods of the last one.
+        blocking = [
+            each
+            for each in served[ring[0]]
+            if any(is_called(each.webhook, need, state) for need in needs[ring[-1]])
+        ]
+        space = ring[-1].partition("/")[0]
+        yield Hazard(
+            "cycle",
+            CRITICAL,
+            blocking[0].configuration,
+            blocking[0].path,
+            f"{' -> '.join([*ring, ring[0]])}: the pods of each are judged by the next one, and "
+            f"all fail closed. If the pods of {listed(ring)} are gone at the same time, none of "
+            "these webhooks comes back",
+            f"exclude {space} from the webhooks of {ring[0]}",
+            run=patch_commands((each, excluding(each, [space])) for each in blocking),
+        )
+
+
+def _blocked_by(
+    served: Mapping[str, Sequence[Registered]],
+    needs: Mapping[str, Sequence[ExampleRequest]],
+    state: ClusterState,
+) -> dict[str, set[str]]:
+    """Return, for each Service, the other Services whose webhooks judge its pods."""
+    groups: dict[str, tuple[AdmissionWebhook, set[str]]] = {}  # of webhooks that judge the same
+    for name, webhooks in served.items():
+        for each in webhooks:
+            if any(is_named(each.webhook, need) for need in needs[name]):
+                words = each.webhook.model_dump_json(exclude={"name", "client_config"})
+                groups.setdefault(words, (each.webhook, set()))[1].add(name)
+    spaces = {name.partition("/")[0] for name in served}
+    judging: dict[str, list[tuple[AdmissionWebhook, set[str]]]] = {space: [] for space in spaces}
+    for webhook, names in groups.values():
+        selector = webhook.namespace_selector
+        is_listed, listed_spaces = allowed_labels(webhook).get(NAMESPACE_NAME, ANY)
+        for space in spaces & listed_spaces if is_listed else spaces:
+            if selector is None or state.selects(selector, space):
+                judging[space].append((webhook, names))
+    found = dict[str, set[str]]()
+    for name in served:
+        calling = (
+            names
+            for webhook, names in judging[name.partition("/")[0]]
+            if any(is_called(webhook, need, state) for need in needs[name])
+        )
+        found[name] = set[str]().union(*calling) - {name}
+    return found
+
+
+def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the shortest cycle through each name that is in no cycle before."""
+    found: dict[str, list[str]] = {}
+    for start in sorted(edges):
+        before = {start: ""}  # the name from which each name was reached
+        queue = deque([] if start in found else [start])
+        while queue:
+            name = queue.popleft()
+            if start in edges[name]:
+                ring = [name]
+                while ring[0] != start:
+                    ring.insert(0, before[ring[0]])
+                found |= dict.fromkeys(ring, ring)
+                break
+            fresh = sorted(edges[name] - before.keys())
+            before |= dict.fromkeys(fresh, name)
+            queue += fresh
+    return list({id(ring): ring for ring in found.values()}.values())

@@ -1,0 +1,123 @@
+"""The report of doctor: findings as results for the output formats."""
+
+from collections.abc import Mapping, Sequence
+
+from gatewright.outputs import (
+    InputProblem,
+    PolicyInfo,
+    Report,
+    ReportedViolation,
+    SourceLocation,
+    SubjectResult,
+)
+from gatewright.tools.doctor.callers import callers
+from gatewright.tools.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
+from gatewright.tools.doctor.models import (
+    ClusterBinding,
+    ClusterObject,
+    ClusterPolicy,
+    WebhookConfiguration,
+)
+from gatewright.tools.doctor.state import ClusterState
+
+LEVELS = {CRITICAL: "error", WARNING: "warning", NOTE: "note"}
+SEVERITIES = {CRITICAL: "critical", WARNING: "medium", NOTE: "low"}
+CATEGORY = "admission"
+CHECKS = {
+    "own-pods": "A webhook that fails closed does not judge requests for its own pods.",
+    "own-data": "A webhook that fails closed does not judge its own data and ReplicaSets.",
+    "system-namespaces": "A webhook that fails closed does not judge requests for system pods.",
+    "cluster-resources": "A webhook that fails closed does not judge requests for nodes.",
+    "events": "A webhook that fails closed does not judge events.",
+    "cycle": "Webhooks do not need each other to recover.",
+    "no-endpoint": "Each Service that the API server calls has a ready endpoint.",
+    "one-replica": "A server that the API server calls has two pods.",
+    "no-disruption-budget": "A server that the API server calls has a PodDisruptionBudget.",
+    "one-node": "A server that the API server calls runs on two nodes.",
+    "unverified": "The API server verifies the servers that it calls.",
+    "ca-bundle-empty": "A CA bundle is set.",
+    "ca-bundle-invalid": "A CA bundle is readable.",
+    "ca-bundle-expired": "A CA bundle is valid.",
+    "ca-bundle-expiring": "A CA bundle is valid for two more weeks.",
+    "certificate": "The CA bundle verifies the serving certificate.",
+    "lease-timeout": "No webhook delays Leases.",
+    "long-timeout": "A webhook ends within 15 s.",
+    "timeouts-add-up": "Mutating webhooks of a resource end within 34 s together.",
+    "side-effects": "Dry runs work.",
+    "all-resources": "A webhook that fails closed names its resources.",
+    "match-policy": "A webhook judges every version of a resource.",
+    "subresources": "A webhook judges the subresources that change the same fields.",
+    "order": "Mutating webhooks see the fields that later ones set.",
+    "binding-without-policy": "A binding names a policy that exists.",
+    "policy-without-binding": "A policy is bound.",
+    "params": "The parameters of a policy exist.",
+    "never-denies": "A policy that only reports is a trial, for at most 30 days.",
+    "unused-exception": "An exception names a policy that exists.",
+}
+
+
+def report(
+    state: ClusterState,
+    findings: Sequence[Hazard],
+    places: Mapping[str, SourceLocation],
+    problems: Sequence[InputProblem],
+    notes: Sequence[str],
+) -> Report:
+    """Return the report: one result for each object, with or without findings.
+
+    `places` are the positions of objects in files, by their title.
+    """
+    by_title: dict[str, list[Hazard]] = {}
+    subjects: dict[str, ClusterObject] = {}
+    for finding in findings:
+        subjects.setdefault(finding.subject.title, finding.subject)
+        by_title.setdefault(finding.subject.title, []).append(finding)
+    for each in _judged(state):
+        subjects.setdefault(each.title, each)
+    results = tuple(
+        _result(each, by_title.get(title, []), places.get(title, SourceLocation()))
+        for title, each in subjects.items()
+    )
+    infos = {name: PolicyInfo(name, summary, category=CATEGORY) for name, summary in CHECKS.items()}
+    return Report(
+        "doctor",
+        results,
+        tuple(problems),
+        notes=tuple(notes),
+        policies=infos,
+        unlisted=frozenset({"ok"}),
+    )
+
+
+def _judged(state: ClusterState) -> list[ClusterObject]:
+    called = [caller.subject for caller in callers(state)]
+    configured = state.all(WebhookConfiguration)
+    return [*configured, *called, *state.all(ClusterPolicy), *state.all(ClusterBinding)]
+
+
+def _result(
+    subject: ClusterObject, findings: Sequence[Hazard], place: SourceLocation
+) -> SubjectResult:
+    return SubjectResult(
+        kind=subject.kind,
+        name=subject.metadata.name,
+        namespace=subject.metadata.namespace,
+        verdict=findings[0].level if findings else "ok",
+        place=place,
+        violations=tuple(
+            ReportedViolation(
+                policy=each.check,
+                message=f"{each.message}. Fix: {each.remedy}",
+                level=LEVELS[each.level],
+                action=each.level,
+                path=each.path,
+                place=place,
+                severity=SEVERITIES[each.level],
+                category=CATEGORY,
+                rule=CHECKS[each.check],
+                fix=each.remedy,
+                patch=each.patch,
+            )
+            for each in findings
+        ),
+    )

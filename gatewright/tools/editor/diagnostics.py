@@ -1,0 +1,213 @@
+"""Judge a text that is being typed: violations with their positions, pages and fixes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from config.documents import Document, DocumentError, documents_at, yaml_files
+from config.edits import TextEdit
+from config.faults import FaultsError, parse
+from config.positions import Position
+from config.settings import Settings
+from gatewright.checks.check_report import problem
+from gatewright.checks.fixes import FixedText
+from gatewright.checks.loaded_policies import PoliciesInForce, known_of
+from gatewright.explain.policy_pages import prose
+from gatewright.outputs import ReportedViolation, SubjectResult
+from gatewright.processes.planners import planners_of
+from gatewright.tools.editor.cel_places import cel_place
+from gatewright.tools.editor.yaml_parts import TextPart, documents_in, parts_of
+from webhook.engine.match import Labels
+from webhook.engine.planners import NO_PLANNERS
+from webhook.harness.case_file import CaseFile
+from webhook.harness.objects import is_object
+from webhook.policy_sets.catalogue import catalogue
+
+DocumentJudge = Callable[[Document], SubjectResult]
+
+
+@dataclass(frozen=True, slots=True)
+class EditorDiagnostic:
+    """A violation in a document, or an error without a policy.
+
+    Lines and columns count from 0.
+    """
+
+    line: int
+    column: int
+    end: int
+    violation: ReportedViolation
+    part: TextPart
+    document: Document | None = None
+
+
+class EditorPolicies:
+    """The policies in force in an editor; their files are read again when they change."""
+
+    def __init__(
+        self, settings: Settings, home: str, namespace: str, labels: Mapping[str, Labels]
+    ) -> None:
+        """Use these settings; `namespace` is the default namespace of objects."""
+        self._settings = settings
+        self._home = home
+        self._namespace = namespace
+        self._labels = labels
+        self._read: dict[Path, int] | None = None
+        self.in_force = PoliciesInForce.read((), home, NO_PLANNERS, datetime.now(UTC))
+
+    def refresh(self) -> None:
+        """Read changed files.
+
+        Raises DocumentError, PolicySetError or ConflictingPoliciesError if they cannot be used; the
+        previous policies stay in force.
+        """
+        files = {
+            file: file.stat().st_mtime_ns if file.exists() else 0
+            for path in self._settings.policies
+            for file in yaml_files(path)
+        }
+        now = datetime.now(UTC)
+        self.in_force = replace(self.in_force, now=now)
+        if files != self._read:
+            self._read = files
+            documents = documents_at(self._settings.policies)
+            planners = planners_of(self._settings, self._home)
+            self.in_force = PoliciesInForce.read(documents, self._home, planners, now)
+
+    def judge(self, documents: Iterable[Document]) -> tuple[object, DocumentJudge]:
+        """Return the judge of the documents of one text, and a token of the policies it uses.
+
+        Policies look up objects among the documents.
+        """
+        in_force, known = self.in_force, known_of(documents, self._namespace, self._labels)
+        judge = in_force.judge(known, self._namespace)
+        needs = frozenset[str]().union(*(each.needs for each in in_force.engine.policies))
+        depends = in_force.engine, f"{in_force.now:%F %H}", known.seen_by(needs)
+        return depends, lambda document: in_force.result(judge(document))
+
+    def page(self, violation: ReportedViolation) -> str:
+        """Return the page of a violation's policy, or of its built-in policy, in Markdown."""
+        if violation.check:
+            text = catalogue()[violation.check].documentation
+        else:
+            info = self.in_force.infos.get(violation.policy)
+            text = "" if info is None else info.documentation
+        return "\n\n".join(prose(text))
+
+
+@dataclass(slots=True)
+class OpenText:
+    """A text in an editor; an incomplete document is judged as when it was last valid."""
+
+    source: str
+    policies: EditorPolicies
+    _last: list[tuple[Document, ...]] = field(default_factory=list)
+    _depends: object = None
+    # By identity: an unchanged document is the same object.
+    _results: dict[int, tuple[Document, SubjectResult]] = field(default_factory=dict)
+
+    def diagnostics(self, text: str) -> list[EditorDiagnostic]:
+        """Return all diagnostics of the text."""
+        parts = list(parts_of(text))
+        parsed = [documents_in(each.text, self.source) for each in parts]
+        last = self._last if len(self._last) == len(parts) else [()] * len(parts)
+        self._last = [
+            old if isinstance(new, DocumentError) else new
+            for old, new in zip(last, parsed, strict=True)
+        ]
+        depends, judge = self.policies.judge([each for part in self._last for each in part])
+        before = self._results if depends == self._depends else {}
+        self._depends, self._results = depends, {}
+
+        def result(document: Document) -> SubjectResult:
+            found = before.get(id(document)) or (document, judge(document))
+            self._results[id(document)] = found
+            return found[1]
+
+        found: list[EditorDiagnostic] = []
+        for part, new, of_part in zip(parts, parsed, self._last, strict=True):
+            lines = part.text.split("\n")
+            if isinstance(new, DocumentError):
+                found.append(_failed(part, lines, new))
+            for document in of_part:
+                found += _diagnosed(document, result, part, lines)
+        return found
+
+
+def _diagnosed(
+    document: Document,
+    judge: DocumentJudge,
+    part: TextPart,
+    lines: list[str],
+) -> Iterator[EditorDiagnostic]:
+    value = document.value
+    if isinstance(value, dict) and "cases" in value:
+        try:
+            parse(CaseFile, value)
+        except FaultsError as error:
+            for path, text in error.faults:
+                yield _at(part, lines, document.place(path), _unjudged(f"{path}: {text}"))
+    elif is_object(document):
+        try:
+            violations = judge(document).violations
+        except DocumentError as error:
+            yield _failed(part, lines, error)
+            return
+        for each in violations:
+            place = cel_place(lines, (each.place.line, each.place.column), each.message)
+            yield _at(part, lines, place, each, document)
+
+
+def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:
+    """Yield the edits that fix violations in a text: at most one per document."""
+    for part in parts_of(text):
+        changes = [
+            (each.document, operation)
+            for each in found
+            if each.part == part and each.document is not None
+            for operation in each.violation.patch
+        ]
+        source = changes[0][0].source if changes else ""
+        if not changes or isinstance(documents_in(part.text, source), DocumentError):
+            continue  # the document is incomplete: the violation is one of the previous text
+        fixed = FixedText(part.text, source)
+        fixed.change(changes)
+        old, new = part.text, fixed.text
+        if old != new:
+            begin = _same(old, new)
+            end = _same(old[begin:][::-1], new[begin:][::-1])
+            at = part.start + begin
+            yield TextEdit(at, part.start + len(old) - end, new[begin : len(new) - end])
+
+
+def _same(one: str, other: str) -> int:
+    """Return the length of the common prefix of two texts."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _failed(part: TextPart, lines: list[str], error: DocumentError) -> EditorDiagnostic:
+    found = problem(error)
+    return _at(part, lines, (found.place.line, 1), _unjudged(found.message))
+
+
+def _unjudged(message: str) -> ReportedViolation:
+    return ReportedViolation(policy="", message=message)
+
+
+def _at(
+    part: TextPart,
+    lines: list[str],
+    place: Position,
+    violation: ReportedViolation,
+    document: Document | None = None,
+) -> EditorDiagnostic:
+    """Return a diagnostic from a position in a part to the end of its line."""
+    line = min(place[0], len(lines)) - 1
+    text = lines[line].rstrip()
+    column = min(place[1] - 1, len(text))
+    if place[1] == 1:
+        column = len(text) - len(text.lstrip())
+    end = max(len(text), column)
+    return EditorDiagnostic(part.line + line, column, end, violation, part, document)

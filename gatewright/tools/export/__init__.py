@@ -1,0 +1,10 @@
+"""Write policy sets as Kubernetes' own admission policies, with a list of the losses. Pure.
+
+`native` writes policies and bindings, `scopes` their match constraints and conditions, `files` the
+text, and `counterparts` has the built-in policies that CEL can express.
+"""
+
+from gatewright.tools.export.files import static_files, text_of
+from gatewright.tools.export.native import export
+
+__all__ = ["export", "static_files", "text_of"]

@@ -1,0 +1,203 @@
+"""Policy objects as ValidatingAdmissionPolicies and MutatingAdmissionPolicies with bindings."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from config.api.match import MatchClause
+from config.api.policy import AdmissionPolicySpec
+from config.documents import Document
+from config.faults import parse
+from gatewright.tools.cel_text import literal
+from gatewright.tools.export.counterparts import COUNTERPARTS, PODS
+from gatewright.tools.export.scopes import conditions, constraints
+from kube.resource import JsonObject
+from webhook.engine.kinds import CREATE_AND_UPDATE, Target
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.rule_resources import resources_of
+
+API_VERSION = "admissionregistration.k8s.io/v1"
+STATIC = ".static.k8s.io"
+TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+PARAMS = re.compile(r"(?<![\w.])params\b")
+# Functions and syntax that the API server's CEL lacks.
+BEYOND = re.compile(r"\bmath\.|\bbase64\.|`")
+NATIVE = ("", "apps", "batch")  # API groups that built-in policies with a counterpart judge
+TOLERATED = "updates that do not worsen a violation are denied too"
+
+
+@dataclass(slots=True)
+class ExportedPolicy:
+    """The objects for one policy object, and the losses."""
+
+    name: str
+    objects: list[JsonObject] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+
+def export(documents: Iterable[Document], *, static: bool = False) -> Iterator[ExportedPolicy]:
+    """Yield the export of each policy object and exception of a valid policy set."""
+    for document in documents:
+        value = document.value
+        name, kind = value["metadata"]["name"], value["kind"]
+        found = ExportedPolicy(name)
+        if kind == "PolicyException":
+            found.lost.append("exceptions are not exported")
+        elif kind.endswith("AdmissionPolicy") and value["apiVersion"] != API_VERSION:
+            spec = parse(AdmissionPolicySpec, value["spec"], at="spec")
+            _export(found, spec, value["metadata"].get("namespace") or "", STATIC if static else "")
+        yield found
+
+
+def _export(found: ExportedPolicy, spec: AdmissionPolicySpec, namespace: str, ending: str) -> None:
+    if any(map(_is_beyond, _expressions(spec.model_dump(by_alias=True)))):
+        found.lost.append("not exported: it calls functions that the API server does not have")
+        return
+    if any(clause.pod_selector is not None for clause in spec.match.any):
+        found.lost.append("not exported: podSelector")
+        return
+    rules = _rules(found, spec)
+    if rules is None:
+        return
+    clauses = spec.match.any or [MatchClause()]
+    for at, clause in enumerate(clauses, 1):
+        targets = _targets(spec, clause, namespace or None)
+        if not targets:
+            found.lost.append(f"match.any[{at - 1}] selects no resource of Kubernetes' own")
+            continue
+        suffix = f"-{at}" if len(clauses) > 1 else ""
+        before = f"{namespace}." if namespace else ""
+        name = f"{before}{found.name}{suffix}{ending}"
+        match = conditions(clause, spec.match.exclude, namespace)
+        found.objects += _objects(name, spec, rules, constraints(clause, targets), match)
+    if spec.validations or spec.policy:
+        if spec.allow_existing_violations:
+            found.lost.append(TOLERATED)
+        if any(each.path for each in spec.validations) or spec.policy:
+            found.lost.append("messages do not name the field and its value")
+        if {"Deny", "Warn"} <= set(spec.validation_actions):
+            found.lost.append("Warn: the API server does not take it beside Deny")
+
+
+def _expressions(value: Any) -> Iterator[str]:
+    """Yield the expressions of a spec."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, str) and "xpression" in key:
+                yield each
+            else:
+                yield from _expressions(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _expressions(each)
+
+
+def _is_beyond(expression: str) -> bool:
+    return BEYOND.search("".join(TEXT.split(expression)[::2])) is not None
+
+
+def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | None:
+    """Return variables and rules; None, with the reason in `lost`, if CEL cannot express them."""
+    if spec.policy is None:
+        inlined = [{"name": "params", "expression": _constant(spec.params)}] if spec.params else []
+        variables = [each.model_dump(by_alias=True) for each in spec.variables]
+        written: JsonObject = {"variables": inlined + [_inlined(each) for each in variables]}
+        for key in ("validations", "mutations"):
+            rules = [
+                each.model_dump(by_alias=True, exclude_none=True, exclude={"path"})
+                for each in getattr(spec, key)
+            ]
+            if rules:
+                written[key] = [_inlined(each) for each in rules]
+        return written
+    policy = catalogue()[spec.policy]
+    counterpart = COUNTERPARTS.get(spec.policy)
+    expressions = counterpart(policy.params.model_validate(spec.params)) if counterpart else []
+    if not expressions:
+        found.lost.append(f"not exported: CEL does not express {spec.policy} exactly")
+        return None
+    found.lost.append("custom resources, and what is created for them, are not judged")
+    validations = [{"expression": test, "message": text} for test, text in expressions]
+    used = str(validations)
+    names = (
+        [*PODS] if "variables.containers" in used else ["pod"] if "variables.pod" in used else []
+    )
+    variables = [{"name": each, "expression": PODS[each]} for each in names]
+    return {"variables": variables, "validations": validations}
+
+
+def _constant(value: Any) -> str:
+    """Return parameters as CEL; the API server rejects a map with values of several types."""
+    if isinstance(value, dict):
+        entries = (f"{literal(key)}: dyn({_constant(each)})" for key, each in value.items())
+        return f"{{{', '.join(entries)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(f'dyn({_constant(each)})' for each in value)}]"
+    return literal(value)
+
+
+def _inlined(rule: Any) -> Any:
+    """Return a rule whose expressions read the parameters from a variable."""
+    if isinstance(rule, dict):
+        return {
+            key: _params(each) if "xpression" in key and isinstance(each, str) else _inlined(each)
+            for key, each in rule.items()
+        }
+    return rule
+
+
+def _params(expression: str) -> str:
+    parts = TEXT.split(expression)
+    parts[::2] = [PARAMS.sub("variables.params", each) for each in parts[::2]]
+    return "".join(parts)
+
+
+def _targets(spec: AdmissionPolicySpec, clause: MatchClause, namespace: str | None) -> list[Target]:
+    """Return the resources of one clause."""
+    alone = spec.model_copy(update={"match": spec.match.model_copy(update={"any": [clause]})})
+    if spec.policy is None:
+        return list(resources_of([], alone, namespace)[0])
+    found = []
+    for target in catalogue()[spec.policy].targets:
+        kind = target.kind
+        requested = clause.operations or target.operations or CREATE_AND_UPDATE
+        operations = tuple(each for each in target.operations if each in requested)
+        is_named = clause.kinds is None or kind.kind in [e.split("/")[-1] for e in clause.kinds]
+        in_clause = clause.subresources is None or target.subresource in clause.subresources
+        is_native = kind.group in NATIVE
+        if operations and is_named and in_clause and is_native:
+            found.append(Target(kind, target.subresource, operations))
+    return found
+
+
+def _objects(
+    name: str,
+    spec: AdmissionPolicySpec,
+    rules: JsonObject,
+    match: JsonObject,
+    match_conditions: list[JsonObject],
+) -> Iterator[JsonObject]:
+    sort = "MutatingAdmissionPolicy" if spec.mutations else "ValidatingAdmissionPolicy"
+    own = [each.model_dump(by_alias=True) for each in spec.match_conditions]
+    policy: JsonObject = {
+        "failurePolicy": str(spec.failure_policy),
+        "matchConstraints": match,
+        "matchConditions": [*match_conditions, *map(_inlined, own)],
+    }
+    policy |= {key: each for key, each in rules.items() if each}
+    binding: JsonObject = {"policyName": name}
+    if spec.mutations:
+        policy["reinvocationPolicy"] = "IfNeeded"
+    else:
+        is_denied = "Deny" in spec.validation_actions
+        binding["validationActions"] = [
+            str(each) for each in spec.validation_actions if not (is_denied and each == "Warn")
+        ]
+    for kind, body in ((sort, policy), (f"{sort}Binding", binding)):
+        yield {
+            "apiVersion": API_VERSION,
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": body,
+        }

@@ -1,0 +1,90 @@
+"""Translate the names of kinds in other tools' policies to those of `match.kinds`."""
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from config.documents import Document
+from gatewright.tools.migrate.results import EVERY_KIND, OMIT, refuse
+from webhook.engine.kinds import Kind, plural
+from webhook.policy_sets.kind_names import known_kinds
+
+VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
+
+
+class KindNames:
+    """The built-in kinds, and those of CustomResourceDefinitions among the documents."""
+
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        """Read the CustomResourceDefinitions."""
+        self._kinds = list(known_kinds().values())
+        for each in documents:
+            if each.value.get("kind") == "CustomResourceDefinition":
+                with suppress(KeyError, TypeError):
+                    self._kinds.append(_defined(each.value["spec"]))
+
+    def by_selector(self, text: str) -> tuple[str, str]:
+        """Return the kind and subresource of Kyverno's notation group/version/Kind/sub."""
+        *before, last = text.split("/")
+        kind, _, subresource = last.partition(".")
+        if before and not VERSION.fullmatch(before[-1]):
+            if before[-1][:1].isupper():
+                *before, kind, subresource = *before[:-1], before[-1], last
+            else:
+                refuse(f"the kind {text} is not written as group/version/Kind")
+        if len(before) > 1 and VERSION.fullmatch(before[0]):
+            refuse(f"Kyverno reads the kind {text} as a kind and its subresource", OMIT)
+        version = before[-1] if before else "*"
+        group = before[0] if len(before) > 1 else "*"
+        return self.spelled(group, version, kind), subresource
+
+    def spelled(self, group: str, version: str, kind: str) -> str:
+        """Return the name of a kind in `match.kinds`; * stands for any group or version."""
+        if "*" in kind or "?" in kind:
+            refuse(
+                f"it matches every kind ({kind}); policies of Gatewright name their kinds",
+                EVERY_KIND,
+            )
+        found = [each for each in self._kinds if each.kind == kind and group in ("*", each.group)]
+        if found:
+            return self._word(found[0], version)
+        if group == "*" or version == "*":
+            refuse(f"the API group of the kind {kind} is unknown: add its CRD to the FILEs")
+        return f"{group}/{version}/{kind}".removeprefix("/")
+
+    def of_resource(self, group: str, version: str, resource: str) -> str:
+        """Return the kind of a resource."""
+        found = [e for e in self._kinds if e.plural == resource and group in ("*", e.group)]
+        if not found:
+            name = f"{resource}.{group}"
+            refuse(f"the kind of {name} is unknown: add its CRD to the FILEs")
+        return self._word(found[0], version)
+
+    def code(self, words: Iterable[str]) -> str:
+        """Return the type that objects of all these kinds have; "" if they differ."""
+        from config.schemas import root_type
+
+        types = set()
+        for word in words:
+            kind = next((e for e in self._kinds if self._word(e, "*") == word), None)
+            version = kind.versions[-1] if kind else ""
+            api = f"{kind.group}/{version}".removeprefix("/") if kind else ""
+            types.add(root_type(api, kind.kind) or "" if kind else "")
+        return types.pop() if len(types) == 1 else ""
+
+    def _word(self, kind: Kind, version: str) -> str:
+        first = next(each for each in self._kinds if each.kind == kind.kind)
+        if first is kind and (kind.group, kind.kind) in known_kinds():
+            return kind.kind
+        served = version if version != "*" else kind.versions[-1]
+        if kind.plural == plural(kind.kind):
+            return f"{kind.group}/{served}/{kind.kind}"
+        return f"{kind.plural}.{kind.group}/{served}/{kind.kind}"
+
+
+def _defined(spec: Mapping[str, Any]) -> Kind:
+    versions = tuple(each["name"] for each in spec["versions"])
+    names = spec["names"]
+    return Kind(spec["group"], names["kind"], names["plural"], versions,
+                namespaced=spec["scope"] == "Namespaced")  # fmt: skip

@@ -1,0 +1,115 @@
+"""Convert a rule of Kyverno's ClusterPolicy or Policy to a policy object."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gatewright.tools.migrate.builtin import builtin_policy
+from gatewright.tools.migrate.cel_rules import cel_rules, of_pod, validation, with_pod_variable
+from gatewright.tools.migrate.context import Context
+from gatewright.tools.migrate.mutations import changes_of, mutation_to_cel
+from gatewright.tools.migrate.results import (
+    AS_IT_IS,
+    KEEP,
+    OMIT,
+    OWN_RULE,
+    ConvertedPolicy,
+    Origin,
+    refuse,
+    slug,
+)
+from gatewright.tools.migrate.rule_tests import RuleTests
+from gatewright.tools.migrate.selection import RuleScope, pod_controllers
+
+# The reason and the nearest equivalent, by field of a rule.
+UNCONVERTED = {
+    "generate": ("it generates objects; an admission policy only allows, denies or mutates", KEEP),
+    "verifyImages": ("it verifies images", "`image-signatures`"),
+    "context": ("it looks data up (context), which no converted rule does", OWN_RULE),
+}
+MAX_NAME = 253
+
+
+def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
+    """Yield the policy object of a rule."""
+    policy, rule = origin.document.value, origin.value
+    spec = policy["spec"]
+    for key, (reason, nearest) in UNCONVERTED.items():
+        if rule.get(key) or (key == "context" and spec.get(key)):
+            refuse(reason, nearest)
+    scope = RuleScope(rule, context.kinds, pod_controllers(policy))
+    written, preconditions = _rules(rule, scope)
+    conditions = dict.fromkeys(e for e in (*scope.conditions, *preconditions) if e != "true")
+    if "false" in conditions:
+        refuse("its preconditions never hold when an object is created or updated", OMIT)
+    if conditions:
+        written["matchConditions"] = [
+            {"name": f"condition-{at}", "expression": each} for at, each in enumerate(conditions, 1)
+        ]
+    with_pod_variable(written)
+    written["match"] = scope.match
+    if not rule.get("mutate"):
+        validate = rule.get("validate") or {}
+        written["validationActions"] = _actions(spec, validate)
+        if validate.get("allowExistingViolations") is False or scope.judges_only_updates:
+            written["allowExistingViolations"] = False
+    if "failurePolicy" in spec:
+        written["failurePolicy"] = spec["failurePolicy"]
+    annotations = policy["metadata"].get("annotations") or {}
+    if severity := annotations.get("policies.kyverno.io/severity"):
+        written["severity"] = str(severity).lower()
+    suffix = f"-{slug(origin.rule)}" if len(spec["rules"]) > 1 else ""
+    name = f"{policy['metadata']['name']}{suffix}"[:MAX_NAME]
+    namespace = policy["metadata"].get("namespace") or "default"
+    yield ConvertedPolicy(origin, written, name, namespace if policy["kind"] == "Policy" else "")
+
+
+def _rules(rule: Mapping[str, Any], scope: RuleScope) -> tuple[dict[str, Any], list[str]]:
+    """Return what a rule tests or changes, and its preconditions."""
+    mutate, validate = rule.get("mutate"), rule.get("validate") or {}
+    if mutate or {"pattern", "anyPattern"} & validate.keys():
+        scope.without_deletions()
+    if "cel" in validate:
+        conditions = [each["expression"] for each in rule.get("celPreconditions") or ()]
+        preconditions = list(map(of_pod, conditions)) if scope.is_generated else conditions
+        return _cel(validate["cel"], scope.is_generated), preconditions
+    tests = RuleTests(rule, scope)
+    if mutate:
+        return mutation_to_cel(changes_of(mutate), scope.is_generated), tests.preconditions
+    if "podSecurity" in validate:
+        return _pod_security(validate["podSecurity"]), tests.preconditions
+    if found := builtin_policy(validate, scope.kinds, scope.is_generated):
+        return found, tests.preconditions
+    each = {"expression": tests.expression(validate), "message": validate.get("message")}
+    return {"validations": [validation(each)]}, tests.preconditions
+
+
+def _actions(spec: Mapping[str, Any], validate: Mapping[str, Any]) -> list[str]:
+    """Return the actions for the failure action that a rule or its policy names."""
+    overrides = validate.get("failureActionOverrides") or spec.get(
+        "validationFailureActionOverrides"
+    )
+    if overrides:
+        refuse("its failure action differs between namespaces", "one policy object for each action")
+    action = validate.get("failureAction") or spec.get("validationFailureAction") or "Audit"
+    found = ["Deny"] if action.lower() == "enforce" else ["Audit"]
+    return [*found, "Warn"] if spec.get("emitWarning") else found
+
+
+def _cel(cel: Mapping[str, Any], of_pods: bool) -> dict[str, Any]:
+    if cel.get("paramKind") or cel.get("auditAnnotations"):
+        refuse("paramKind and auditAnnotations have no equivalent",
+               AS_IT_IS)  # fmt: skip
+    return cel_rules(
+        {"validations": cel["expressions"], "variables": cel.get("variables")}, of_pods
+    )
+
+
+def _pod_security(about: Mapping[str, Any]) -> dict[str, Any]:
+    if about.get("exclude"):
+        refuse(
+            "podSecurity.exclude has no equivalent",
+            "`pod-security` with `excluded_checks`, and a PolicyException with `images`",
+        )
+    if about.get("version", "latest") != "latest":
+        refuse(f"it judges by the standard of Kubernetes {about['version']}", "`pod-security`")
+    return {"policy": "pod-security", "params": {"level": about["level"]}}

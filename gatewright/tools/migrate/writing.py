@@ -1,0 +1,67 @@
+"""Write a migration: a file for each source, and the list of unconverted rules."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from config.printable import printable
+from gatewright.outputs import write_file
+from gatewright.outputs.yaml_text import written
+from gatewright.tools.migrate.conversion import Migration
+from gatewright.tools.migrate.results import ConvertedPolicy, Unconverted, slug
+
+REPORT = "not-converted.md"
+
+
+def files_of(found: Migration) -> dict[str, str]:
+    """Return the contents of the files by name."""
+    files: dict[str, str] = {}
+    ordered = sorted(found.converted, key=_file)
+    for name, objects in groupby(ordered, _file):
+        files[name] = "---\n".join(map(_text, objects))
+    files[REPORT] = "\n".join(_report(found)) + "\n"
+    return files
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 object`, `2 objects`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def write_files(files: dict[str, str], directory: Path) -> None:
+    """Write the files to a directory, which is created if it does not exist."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        write_file(directory / name, text)
+
+
+def _file(each: ConvertedPolicy) -> str:
+    value = each.origin.document.value
+    metadata = value["metadata"]
+    parts = [value["kind"], metadata.get("namespace", ""), metadata["name"]]
+    if each.name.startswith("pod-security-") and value["kind"] == "Namespace":
+        return "pod-security.yaml"
+    return f"{slug('-'.join(filter(None, parts)))[:200]}.yaml"
+
+
+def _text(each: ConvertedPolicy) -> str:
+    lines = [f"From {each.origin.title} ({each.origin.document.where()})", *each.notes]
+    comment = "".join(f"# {printable(line)}\n" for line in lines)
+    return comment + written(each.object)
+
+
+def _report(found: Migration) -> Iterator[str]:
+    yield f"# {counted(len(found.unconverted), 'rule')} not converted\n"
+    yield f"Converted: {counted(len(found.converted), 'object')}, in the other files.\n"
+    yield from _table("No policy is known to decide the same:", found.unconverted)
+    yield from _table("Skipped, because they could not be read as policies:", found.skipped)
+
+
+def _table(title: str, rows: Sequence[Unconverted]) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"{title}\n\n| what | reason | nearest |\n| --- | --- | --- |"
+    for each in rows:
+        cells = (f"{each.origin.title} ({each.origin.document.where()})", each.reason, each.nearest)
+        yield "| " + " | ".join(printable(cell).replace("|", "\\|") for cell in cells) + " |"
+    yield ""

@@ -1,0 +1,472 @@
+"""Each prediction of doctor is provoked on the real API server, and its patches are tried."""
+
+import json
+import shlex
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certs import issue_ca
+from tests.controlplane.plane import ControlPlane
+from tests.gatewright.started import Gatewright, once
+from tests.gatewright.tools.doctor.clusters import LABELS, backend, configuration, encoded, webhook
+from tests.kube.tls import serving
+from webhook.harness.bases import smallest
+
+pytestmark = pytest.mark.controlplane
+
+NOT_FOUND = 'service "gone" not found'
+GONE = {"service": {"namespace": "guard", "name": "gone"}}
+CONFIG_MAPS = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["configmaps"],
+}
+TRIES = 100
+CALLS = "controller_runtime_webhook_requests_total{"
+POD = {"containers": [{"name": "a", "image": "a"}], "automountServiceAccountToken": False}
+
+
+class Cluster:
+    """An API server with admission that hurts: what doctor reports, and what it answers."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """Store objects, as their authors did."""
+        items = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.plane.kubectl("apply", "--server-side", "-f", "-", input=items)
+
+    def delete(self, *objects: dict[str, Any]) -> None:
+        """Delete objects."""
+        items = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.plane.kubectl("delete", "-f", "-", input=items)
+
+    def doctor(self, *options: str) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        """Return the findings by kind and name of the object, and check the exit code."""
+        ended = once("doctor", "--kubeconfig", str(self.plane.kubeconfig), "-o", "json", *options)
+        report = json.loads(ended.stdout)
+        results = {(each["kind"], each["name"]): each["violations"] for each in report["results"]}
+        is_critical = any(each["verdict"] == "critical" for each in report["results"])
+        assert (ended.returncode, ended.stderr) == (int(is_critical), "")
+        return {key: found for key, found in results.items() if found}
+
+    def create(self, kind: str, namespace: str = "", **fields: Any) -> str:
+        """Try to create an object; return why the API server refuses, or ""."""
+        metadata = {"generateName": "try-"} | ({"namespace": namespace} if namespace else {})
+        object = {"apiVersion": "v1", "kind": kind, "metadata": metadata} | fields
+        ended = self.plane.kubectl("create", "-f", "-", input=object, check=False)
+        return ended.stderr if ended.returncode else ""
+
+    def until_refused(self, reason: str, kind: str, namespace: str = "", **fields: Any) -> None:
+        """Create objects until the API server refuses one, since it needs a moment to load a change."""
+        for _ in range(TRIES):
+            refusal = self.create(kind, namespace, **fields)
+            if refusal:
+                assert reason in refusal
+                return
+        pytest.fail("the API server did not refuse")
+
+    def until_created(self, kind: str, namespace: str = "", **fields: Any) -> None:
+        """Try until the API server, which has a change after a moment, creates an object."""
+        for _ in range(TRIES):
+            refusal = self.create(kind, namespace, **fields)
+            if not refusal:
+                return
+        pytest.fail(refusal)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A separate API server, since webhooks that fail closed affect all tests."""
+    directory = tmp_path_factory.mktemp("doctor")
+    with ControlPlane.start(
+        directory, parts=("etcd", "kube-apiserver"), service_accounts=False
+    ) as plane:
+        for name in ("guard", "shop", "quiet"):
+            plane.create_namespace(name)
+        yield Cluster(plane)
+
+
+def checks(found: list[dict[str, Any]]) -> list[str]:
+    """Return the names of the checks."""
+    return [each["policy"] for each in found]
+
+
+def patch_of(found: list[dict[str, Any]], check: str) -> list[str]:
+    """Return the arguments of the kubectl command that a finding prints."""
+    (message,) = (each["message"] for each in found if each["policy"] == check)
+    program, *arguments = shlex.split(message[message.index("kubectl patch") :])
+    assert program == "kubectl"
+    return arguments
+
+
+def test_a_cluster_without_webhooks_has_no_finding(cluster):
+    """A fresh API server is well."""
+    assert cluster.doctor() == {}
+
+
+def test_pods_that_serve_a_dead_webhook_cannot_come_back_until_it_is_patched(cluster):
+    """own-pods: the request fails as predicted, and succeeds after the printed patch."""
+    rules = [CONFIG_MAPS | {"resources": ["pods"]}]
+    judge = configuration(webhook(clientConfig=GONE, rules=rules, namespaceSelector={}))
+    cluster.apply(judge)
+    try:
+        found = cluster.doctor()["ValidatingWebhookConfiguration", "guard"]
+        assert checks(found) == [
+            "ca-bundle-empty",
+            "no-endpoint",
+            "own-pods",
+            "system-namespaces",
+            "subresources",
+        ]
+        cluster.until_refused(NOT_FOUND, "Pod", "guard", spec=POD)
+        cluster.plane.kubectl(*patch_of(found, "own-pods"))
+        cluster.until_created("Pod", "guard", spec=POD)
+        cluster.until_created("Pod", "kube-system", spec=POD)
+        cluster.plane.kubectl(*patch_of(found, "system-namespaces"))  # mends the same
+        cluster.until_created("Pod", "guard", spec=POD)
+        assert NOT_FOUND in cluster.create("Pod", "shop", spec=POD)
+    finally:
+        cluster.delete(judge)
+
+
+def test_a_node_cannot_register_beside_a_dead_webhook(cluster):
+    """cluster-resources: a node is refused."""
+    rules = [CONFIG_MAPS | {"resources": ["nodes"]}]
+    judge = configuration(webhook(clientConfig=GONE, rules=rules, namespaceSelector={}))
+    cluster.apply(judge)
+    try:
+        found = cluster.doctor()["ValidatingWebhookConfiguration", "guard"]
+        assert "cluster-resources" in checks(found)
+        cluster.until_refused(NOT_FOUND, "Node")
+    finally:
+        cluster.delete(judge)
+    cluster.until_created("Node")
+
+
+def test_what_a_condition_excludes_is_not_called(cluster):
+    """There is no finding, and the request succeeds, although no webhook server answers."""
+    conditions = [{"name": "shop", "expression": "request.namespace == 'shop'"}]
+    rules = [CONFIG_MAPS | {"resources": ["pods"]}]
+    judge = webhook(
+        clientConfig=GONE, rules=rules, namespaceSelector={}, matchConditions=conditions
+    )
+    cluster.apply(configuration(judge))
+    try:
+        found = checks(cluster.doctor()["ValidatingWebhookConfiguration", "guard"])
+        assert "own-pods" not in found
+        assert "system-namespaces" not in found
+        assert "no-endpoint" in found
+        cluster.until_refused(NOT_FOUND, "Pod", "shop", spec=POD)
+        assert cluster.create("Pod", "guard", spec=POD) == ""
+        assert cluster.create("Pod", "kube-system", spec=POD) == ""
+    finally:
+        cluster.delete(configuration(judge))
+
+
+@pytest.fixture
+def server(cluster: Cluster, tmp_path: Path) -> Iterator[tuple[Gatewright, bytes]]:
+    """A webhook that answers over TLS, and its authority."""
+    _, authority = serving(tmp_path, "127.0.0.1")
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(
+        "apiVersion: gatewright.io/v1alpha1\n"
+        "kind: ClusterAdmissionPolicy\n"
+        "metadata: {name: tags}\n"
+        "spec: {policy: image-tags, match: {any: [{namespaces: [nowhere]}]}}\n"
+    )
+    pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
+    with Gatewright(
+        cluster.plane, tmp_path, "webhook", "--policies", str(policies), *pair
+    ) as gatewright:
+        gatewright.start()
+        yield gatewright, authority.read_bytes()
+        gatewright.kill()  # a graceful end waits for the API server's connections
+
+
+def was_called(gatewright: Gatewright) -> bool:
+    """Return whether the API server has called the webhook."""
+    with urllib.request.urlopen(gatewright.metrics_url, timeout=5) as page:
+        text = page.read().decode()
+    counts = [line for line in text.splitlines() if line.startswith(CALLS)]
+    return any(float(line.rpartition(" ")[2]) > 0 for line in counts)
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_the_certificate_that_the_server_presents(cluster, server, is_right):
+    """certificate: with the right bundle requests pass; with another they fail as predicted."""
+    gatewright, authority = server
+    other = issue_ca("another authority", datetime.now(UTC)).certificate
+    bundle = encoded(authority if is_right else other)
+    config = {"url": f"{gatewright.url}/validate", "caBundle": bundle}
+    judge = configuration(webhook(clientConfig=config, rules=[CONFIG_MAPS]))
+    cluster.apply(judge)
+    try:
+        found = cluster.doctor("--probe").get(("ValidatingWebhookConfiguration", "guard"), [])
+        if not is_right:
+            assert checks(found) == ["certificate"]
+            unknown = "certificate signed by unknown authority"
+            cluster.until_refused(unknown, "ConfigMap", "shop")
+            return
+        assert found == []
+        for _ in range(TRIES):
+            assert cluster.create("ConfigMap", "shop") == ""
+            if was_called(gatewright):
+                return
+        pytest.fail("the API server did not call the webhook")
+    finally:
+        cluster.delete(judge)
+
+
+def test_parameters_that_do_not_exist_refuse_every_request(cluster):
+    """params: requests are refused because of the binding's parameterNotFoundAction Deny."""
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "limits"},
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {"resourceRules": [CONFIG_MAPS]},
+            "validations": [{"expression": "params.data.size() > 0"}],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "limits"},
+        "spec": {
+            "policyName": "limits",
+            "validationActions": ["Deny"],
+            "paramRef": {
+                "name": "limits",
+                "namespace": "quiet",
+                "parameterNotFoundAction": "Deny",
+            },
+            "matchResources": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
+            },
+        },
+    }
+    loose = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "loose"},
+        "spec": {"policyName": "nothing", "validationActions": ["Deny"]},
+    }
+    cluster.apply(policy, binding, loose)
+    try:
+        found = cluster.doctor()
+        (missing,) = found["ValidatingAdmissionPolicyBinding", "limits"]
+        assert missing["message"].startswith(
+            "ConfigMap quiet/limits does not exist, and parameterNotFoundAction is Deny: every "
+            "request that it matches is refused"
+        )
+        assert checks(found["ValidatingAdmissionPolicyBinding", "loose"]) == [
+            "binding-without-policy"
+        ]
+        cluster.until_refused("no params found for policy binding", "ConfigMap", "shop")
+        cluster.plane.kubectl("create", "configmap", "limits", "-n", "quiet", "--from-literal=a=b")
+        assert ("ValidatingAdmissionPolicyBinding", "limits") not in cluster.doctor()
+    finally:
+        cluster.delete(policy, binding, loose)
+
+
+def test_objects_of_a_kind_without_its_conversion_webhook_cannot_be_read(cluster):
+    """no-endpoint of a CustomResourceDefinition."""
+    version = {
+        "served": True,
+        "schema": {"openAPIV3Schema": {"type": "object"}},
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "votes.toys.example.com"},
+        "spec": {
+            "group": "toys.example.com",
+            "scope": "Namespaced",
+            "names": {
+                "plural": "votes",
+                "kind": "Vote",
+                "singular": "vote",
+                "listKind": "VoteList",
+            },
+            "versions": [
+                version | {"name": "v1", "storage": True},
+                version | {"name": "v2", "storage": False},
+            ],
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {"clientConfig": GONE, "conversionReviewVersions": ["v1"]},
+            },
+        },
+    }
+    cluster.apply(definition)
+    try:
+        cluster.plane.kubectl("wait", "--for=condition=Established", "crd/votes.toys.example.com")
+        found = cluster.doctor()["CustomResourceDefinition", "votes.toys.example.com"]
+        assert "no-endpoint" in checks(found)
+        vote = {
+            "apiVersion": "toys.example.com/v1",
+            "kind": "Vote",
+            "metadata": {"name": "a", "namespace": "shop"},
+        }
+        cluster.plane.kubectl("create", "-f", "-", input=vote)
+        read = cluster.plane.kubectl("get", "votes.v2.toys.example.com", "-A", check=False)
+        assert NOT_FOUND in read.stderr
+    finally:
+        cluster.delete(definition)
+
+
+def test_an_aggregated_api_without_service_does_not_answer(cluster):
+    """The finding is no-endpoint, at the APIService."""
+    aggregated = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1.metrics.toys.example.com"},
+        "spec": {
+            "group": "metrics.toys.example.com",
+            "version": "v1",
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "insecureSkipTLSVerify": True,
+            "service": {"namespace": "guard", "name": "gone"},
+        },
+    }
+    cluster.apply(aggregated)
+    try:
+        found = cluster.doctor()["APIService", "v1.metrics.toys.example.com"]
+        assert checks(found) == ["no-endpoint", "unverified"]
+        path = "/apis/metrics.toys.example.com/v1"
+        read = cluster.plane.kubectl("get", "--raw", path, check=False)
+        assert "the server is currently unable to handle the request" in read.stderr
+    finally:
+        cluster.delete(aggregated)
+
+
+def test_gatewrights_own_registration_has_no_finding(cluster, tmp_path):
+    """Every webhook that Gatewright registers for its presets is well."""
+    crds = once("crds").stdout
+    cluster.plane.kubectl("apply", "--server-side", "-f", "-", input=crds)
+    for preset in ("production", "baseline"):
+        policies = Path("config/policies").absolute() / f"{preset}.yaml"
+        with Gatewright.run(cluster.plane, tmp_path, policies=policies) as gatewright:
+            found = cluster.doctor("--probe")
+            gatewright.kill()
+        kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+        cluster.plane.kubectl("delete", kinds, "--all")
+        assert found == {}
+
+
+def test_commands_for_replicas_and_budgets_work_as_printed(cluster):
+    """The Deployment then runs two pods, and a budget covers them."""
+    service, slice = (each for each in backend() if each["kind"] in ("Service", "EndpointSlice"))
+    endpoints = slice | {"addressType": "IPv4", "endpoints": slice["endpoints"][:1]}
+    deployment = smallest("Deployment", "guard", "guard")
+    deployment["spec"] |= {"replicas": 1, "selector": {"matchLabels": LABELS}}
+    deployment["spec"]["template"]["metadata"] = {"labels": LABELS}
+    judge = configuration(webhook())
+    cluster.apply(service, endpoints, deployment, judge)
+    try:
+        for check in ("one-replica", "no-disruption-budget"):
+            found = cluster.doctor()["Deployment", "guard"]
+            (fix,) = (each["fix"] for each in found if each["policy"] == check)
+            cluster.plane.kubectl(*shlex.split(fix.partition(": kubectl ")[2]))
+        assert cluster.doctor() == {}
+    finally:
+        cluster.delete(service, endpoints, deployment, judge)
+
+
+def planted(namespace: str, resource: str, **changes: Any) -> dict[str, Any]:
+    """Return a webhook configuration that judges one resource, in a namespace or everywhere."""
+    plural, _, group = resource.partition(".")
+    rules = [CONFIG_MAPS | {"apiGroups": [group], "resources": [plural]}]
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}} if namespace else {}
+    fields = {"clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": encoded(CA.certificate)}}
+    found = webhook(**fields | {"rules": rules, "namespaceSelector": selector} | changes)
+    return configuration(found)
+
+
+CA = issue_ca("planted", datetime.now(UTC))
+EXPIRED = issue_ca("planted", datetime(2010, 1, 1, tzinfo=UTC))
+FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pods-of-its-own": ("own-pods", planted("guard", "pods", clientConfig=GONE)),
+    "system-pods": ("system-namespaces", planted("kube-system", "pods")),
+    "nodes": ("cluster-resources", planted("", "nodes")),
+    "own-secrets": ("own-data", planted("guard", "secrets", clientConfig=GONE)),
+    "events": ("events", planted("default", "events")),
+    "no-service": ("no-endpoint", planted("shop", "configmaps", clientConfig=GONE)),
+    "expired": (
+        "ca-bundle-expired",
+        planted(
+            "shop",
+            "secrets",
+            clientConfig={"url": "https://127.0.0.1:1/", "caBundle": encoded(EXPIRED.certificate)},
+        ),
+    ),
+    "slow-leases": (
+        "lease-timeout",
+        planted("kube-system", "leases.coordination.k8s.io", failurePolicy="Ignore"),
+    ),
+    "slow": ("long-timeout", planted("shop", "services", timeoutSeconds=30)),
+    "everything": ("all-resources", planted("quiet", "*.*")),
+}
+
+
+def test_ten_planted_faults_are_found_and_hurt(cluster):
+    """Each is found at its object; with those that fail closed, the request that doctor names is refused."""
+    objects = [each | {"metadata": {"name": name}} for name, (_, each) in FAULTS.items()]
+    cluster.apply(*objects)
+    try:
+        found = cluster.doctor()
+        missed = {
+            name: check
+            for name, (check, _) in FAULTS.items()
+            if check not in checks(found.get(("ValidatingWebhookConfiguration", name), []))
+        }
+        assert missed == {}
+        # several webhooks are called side by side, and the error of the first is the answer
+        cluster.until_refused("failed calling webhook", "Pod", "guard", spec=POD)
+        for kind, namespace in (
+            ("Secret", "guard"),
+            ("ConfigMap", "shop"),
+            ("Secret", "shop"),
+            ("ConfigMap", "quiet"),
+            ("Node", ""),
+        ):
+            cluster.until_refused("failed calling webhook", kind, namespace)
+        cluster.until_refused("failed calling webhook", "Pod", "kube-system", spec=POD)
+        # every printed command works, in any order, and fixes its finding
+        commands = {
+            (name, each["policy"]): each["fix"].partition(": kubectl ")[2]
+            for (_, name), violations in found.items()
+            for each in violations
+            if ": kubectl " in each["fix"]
+        }
+        for command in commands.values():
+            cluster.plane.kubectl(*shlex.split(command))
+        after = cluster.doctor()
+        left = {
+            (name, each["policy"])
+            for (_, name), violations in after.items()
+            for each in violations
+            if each["policy"] != "no-endpoint" or each["action"] == "critical"
+        }
+        assert commands.keys() & left == set()
+        assert {check for _, check in commands} >= {
+            "own-pods", "own-data", "system-namespaces", "cluster-resources", "events",
+            "no-endpoint", "long-timeout", "lease-timeout",
+        }  # fmt: skip
+        cluster.until_created("Node")
+        cluster.until_created("Pod", "guard", spec=POD)
+        cluster.until_created("Pod", "kube-system", spec=POD)
+        cluster.until_created("ConfigMap", "shop")
+    finally:
+        cluster.delete(*objects)
+    cluster.until_created("Node")
