@@ -4,7 +4,8 @@
 decides whether a webhook is called for a request, `sequences` which ones are called for the same
 request; `needs` lists the requests that must not fail, `callers` the servers that are called, and
 `issuers` says who renews their certificates. Each of `deadlocks`, `backends`, `bundles`,
-`timeouts`, `webhooks` and `policies` yields `hazards`; `diagnosis` runs them all. `loading` reads a
+`timeouts`, `webhooks` and `policies` yields `hazards`; `diagnosis` runs them all, and
+`unjudged` yields what they could not judge. `loading` reads a
 cluster, and `reporting` turns the hazards into the report of all output formats.
 """
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence, Set
 
-from gatewright.tools.doctor.callers import Caller, callers, refused
+from gatewright.tools.doctor.callers import Caller, Effect, callers
 from gatewright.tools.doctor.hazards import WARNING, Hazard, kubectl
 from gatewright.tools.doctor.models import (
     Autoscaler,
@@ -23,14 +23,9 @@ def check(state: ClusterState) -> Iterator[Hazard]:
             continue
         fault = _fault(service, state)
         if fault:
-            meanwhile = " and meanwhile let requests pass unchecked" if caller.opens else ""
-            yield caller.hazard(
-                "no-endpoint",
-                caller.level,
-                f"{fault}, so {caller.fails}",
-                f"start its server, or correct the Service{meanwhile}",
-                caller.opens,
-            )
+            message = f"{fault}, so {caller.fails}"
+            fix = "start its server, or correct the Service"
+            yield caller.hazard("no-endpoint", caller.level, message, fix)
         elif caller.is_fatal:
             answering.setdefault(str(service), (service, []))[1].append(caller)
     covered = {
@@ -68,9 +63,10 @@ def _fault(service: ServiceReference, state: ClusterState) -> str:
 
 def _fails(alike: Sequence[Caller]) -> str:
     """Return which requests fail without a server that several callers share."""
-    names = dict.fromkeys(name for each in alike for name in each.judges)
-    others = dict.fromkeys(each.fails for each in alike if not each.judges)
-    return "; ".join([*([refused(list(names))] if names else []), *others])
+    names: dict[Effect, dict[str, None]] = {}
+    for each in alike:
+        names.setdefault(each.effect, {}).update(dict.fromkeys(each.names))
+    return "; ".join(effect(list(found)) for effect, found in names.items())
 
 
 def _fragile(

@@ -10,7 +10,7 @@ from certs.check import check_served, is_for
 from certs.pair import CertificateError, read_certificates
 from gatewright.tools.doctor.callers import Caller, callers
 from gatewright.tools.doctor.hazards import WARNING, Hazard, ObjectPatch, kubectl
-from gatewright.tools.doctor.issuers import INJECTED, renewal
+from gatewright.tools.doctor.issuers import injector, renewal
 from gatewright.tools.doctor.models import ServiceReference, TlsSecret
 from gatewright.tools.doctor.state import ClusterState
 
@@ -54,7 +54,9 @@ class Verification:
     def check(self) -> Iterator[Hazard]:
         """Yield a finding if the bundle does not verify the server, or soon will not."""
         caller = self.caller
-        if not caller.config.ca_bundle:
+        if injector(caller.subject.metadata) and not self.state.is_live:
+            return  # what the files have is replaced in the cluster
+        if not decoded(caller.config.ca_bundle, otherwise=b"?").strip():
             yield from self._empty()
             return
         set_bundle = "set caBundle to the authority of the serving certificate, as PEM in base64"
@@ -84,14 +86,14 @@ class Verification:
         caller = self.caller
         if caller.config.service is None or not self.state.is_live:
             return  # the machine's authorities may verify a URL; files get their bundle later
-        injected = sorted(INJECTED & caller.subject.metadata.annotations.keys())
+        injected = injector(caller.subject.metadata)
         fix = self._fix("set caBundle to the authority of the serving certificate")
         message = (
             "caBundle is empty, so the API server verifies with its machine's authorities, which "
             f"sign no name under .svc: {caller.fails}"
         )
         if injected:
-            message = f"caBundle is empty, although {injected[0]} asks for one: {caller.fails}"
+            message = f"caBundle is empty, although {injected} asks for one: {caller.fails}"
             fix = self._renewal()
         yield self._hazard("empty", caller.level, message, fix)
 
@@ -182,12 +184,12 @@ def mounted(service: ServiceReference, state: ClusterState) -> list[TlsSecret]:
     return [each for each in found if isinstance(each, TlsSecret) and decoded(each.certificate)]
 
 
-def decoded(value: str) -> bytes:
-    """Return the bytes of a base64 text; empty if it is not base64."""
+def decoded(value: str, otherwise: bytes = b"") -> bytes:
+    """Return the bytes of a base64 text, or `otherwise` if it is not base64."""
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
-        return b""
+        return otherwise
 
 
 def endpoints(state: ClusterState) -> list[tuple[str, int, str]]:

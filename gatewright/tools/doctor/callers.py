@@ -1,9 +1,18 @@
 """The servers that the API server calls: webhooks, conversions and aggregated APIs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gatewright.tools.doctor.hazards import CRITICAL, WARNING, Hazard, ObjectPatch, listed, setting
+from gatewright.tools.doctor.hazards import (
+    CRITICAL,
+    WARNING,
+    Hazard,
+    ObjectPatch,
+    listed,
+    patch_command,
+    setting,
+    shortened,
+)
 from gatewright.tools.doctor.models import (
     ApiService,
     ClientConfig,
@@ -12,25 +21,32 @@ from gatewright.tools.doctor.models import (
 )
 from gatewright.tools.doctor.state import ClusterState, Registered
 
+Effect = Callable[[Sequence[str]], str]
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A server that an object makes the API server call; webhooks of one server count once.
 
-    `fails` names the requests that fail without it; `bundles` are the JSON pointers of its CA
-    bundle; `opens` is the patch with which these requests pass, where there is one; `judges` are
-    the webhooks that fail closed.
+    `effect` says which requests fail without it, for the `names` of webhooks or resources;
+    `bundles` are the JSON pointers of its CA bundle; `opens` is the patch with which these requests
+    pass, where there is one.
     """
 
     subject: ClusterObject
     path: str
     config: ClientConfig
-    fails: str
+    effect: Effect
+    names: tuple[str, ...]
     bundles: tuple[str, ...]
     is_fatal: bool = True
     opens: ObjectPatch = ()
     verifies: bool = True
-    judges: tuple[str, ...] = ()
+
+    @property
+    def fails(self) -> str:
+        """The requests that fail without it."""
+        return self.effect(self.names)
 
     @property
     def level(self) -> str:
@@ -40,7 +56,13 @@ class Caller:
     def hazard(
         self, check: str, level: str, message: str, fix: str, patch: ObjectPatch = (), run: str = ""
     ) -> Hazard:
-        """Return a finding about the CA bundle or the server."""
+        """Return a finding about the CA bundle or the server.
+
+        Where nothing fixes it, its command lets the requests pass meanwhile.
+        """
+        if self.opens and level == CRITICAL and not patch and not run:
+            fix = f"{fix}, and meanwhile let requests pass unchecked"
+            run = patch_command(self.subject, self.opens)
         return Hazard(check, level, self.subject, self.path, message, fix, patch, run)
 
 
@@ -59,8 +81,8 @@ def callers(state: ClusterState) -> Iterator[Caller]:
                 definition,
                 "spec.conversion.webhook",
                 definition.converter,
-                f"{definition.plural}.{definition.group} cannot be read, listed or written in "
-                "other versions than the stored one",
+                unconverted,
+                (f"{definition.plural}.{definition.group}",),
                 bundles=("/spec/conversion/webhook/clientConfig/caBundle",),
             )
     for aggregated in state.all(ApiService):
@@ -69,8 +91,8 @@ def callers(state: ClusterState) -> Iterator[Caller]:
                 aggregated,
                 "spec.service",
                 ClientConfig(service=aggregated.service, ca_bundle=aggregated.ca_bundle),
-                f"requests of {aggregated.group}/{aggregated.version} fail, and no namespace can "
-                "be deleted",
+                unanswered,
+                (f"{aggregated.group}/{aggregated.version}",),
                 bundles=("/spec/caBundle",),
                 verifies=not aggregated.is_unverified,
             )
@@ -82,17 +104,32 @@ def refused(names: Sequence[str]) -> str:
     return f"every request that {listed(names)} {judge} is refused"
 
 
+def unchecked(names: Sequence[str]) -> str:
+    """Return the effect of webhooks that fail open and do not answer."""
+    judge = "judges" if len(names) == 1 else "judge"
+    return f"{listed(names)} {judge} nothing: requests pass unchecked"
+
+
+def unconverted(names: Sequence[str]) -> str:
+    """Return the effect of a conversion webhook that does not answer."""
+    found = shortened(names)
+    return f"{found} cannot be read, listed or written in other versions than the stored one"
+
+
+def unanswered(names: Sequence[str]) -> str:
+    """Return the effect of an aggregated API that does not answer."""
+    return f"requests of {shortened(names)} fail, and no namespace can be deleted"
+
+
 def _judging(webhooks: Sequence[Registered]) -> Caller:
     """Return the caller of webhooks that call the same server."""
-    first, names = webhooks[0], [each.name for each in webhooks]
-    judge = "judges" if len(names) == 1 else "judge"
+    first = webhooks[0]
     return Caller(
         first.configuration,
         first.path,
         first.webhook.client_config,
-        refused(names)
-        if first.fails_closed
-        else f"{listed(names)} {judge} nothing: requests pass unchecked",
+        refused if first.fails_closed else unchecked,
+        tuple(each.name for each in webhooks),
         bundles=tuple(f"{each.pointer}/clientConfig/caBundle" for each in webhooks),
         is_fatal=first.fails_closed,
         opens=tuple(
@@ -101,5 +138,4 @@ def _judging(webhooks: Sequence[Registered]) -> Caller:
             if each.fails_closed
             for op in setting(each, "failurePolicy", "Ignore")
         ),
-        judges=tuple(names) if first.fails_closed else (),
     )

@@ -21,6 +21,11 @@ from kube.credentials import load
 from kube.errors import ApiError
 from kube.resource import title_of
 
+NOTHING_TO_JUDGE = (
+    "{files}: no webhook configuration, admission policy, conversion webhook or aggregated API. "
+    "A program that registers its webhooks when it runs is judged in a cluster: gatewright doctor "
+    "--kubeconfig FILE"
+)
 QPS = 50.0  # requests a second at most, as kubectl
 
 
@@ -60,6 +65,9 @@ def command(
     if files and not problems and not places:
         problems.append(InputProblem(f"{', '.join(files)}: no Kubernetes objects"))
     result = report(state, found, places, problems, notes)
+    if files and not problems and not result.results:
+        problems.append(InputProblem(NOTHING_TO_JUDGE.format(files=", ".join(files))))
+        result = report(state, found, places, problems, notes)
     write(result, outputs)
     return result.exit_code(fail_on)
 

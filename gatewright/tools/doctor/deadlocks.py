@@ -2,7 +2,8 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from gatewright.tools.doctor.calls import ExampleRequest, is_called, is_named
 from gatewright.tools.doctor.hazards import (
@@ -25,7 +26,7 @@ from gatewright.tools.doctor.needs import (
     own_needs,
 )
 from gatewright.tools.doctor.sequences import ANY, NAMESPACE_NAME, allowed_labels
-from gatewright.tools.doctor.state import ClusterState, Registered
+from gatewright.tools.doctor.state import ClusterState, Registered, WebhookKey
 
 MAX_LISTED = 4  # requests that one message lists
 # If these fail, nodes and pods do not recover; if others fail, an object cannot be changed.
@@ -54,15 +55,25 @@ def check(state: ClusterState) -> Iterator[Hazard]:
     """Yield a finding for each webhook that blocks a recovery while it does not answer."""
     closed = [each for each in state.registered() if each.fails_closed]
     needs = list(cluster_needs(state))
+    cycles = list(_cycles(closed, state))
+    also: dict[WebhookKey, set[str]] = {}
+    for cycle in cycles:
+        for each in cycle.blocking:
+            also.setdefault(each.key, set()).add(cycle.space)
+    exclusions: dict[WebhookKey, ObjectPatch] = {}
     for each in closed:
-        yield from _of_webhook(each, needs, state)
-    yield from _cycles(closed, state)
+        spaces = also.get(each.key, set())
+        found = list(_of_webhook(each, needs, spaces, state))
+        exclusions[each.key] = found[0].patch if found else _Exclusion.of((), spaces).patch(each)
+        yield from found
+    for cycle in cycles:
+        yield cycle.hazard(exclusions)
 
 
 def _of_webhook(
-    each: Registered, needs: Sequence[ExampleRequest], state: ClusterState
+    each: Registered, needs: Sequence[ExampleRequest], spaces: Set[str], state: ClusterState
 ) -> Iterator[Hazard]:
-    """Yield the findings about one webhook; each command fixes as much as one command can."""
+    """Yield the findings about one webhook: their patches are the same, and exclude `spaces`."""
 
     def judged(requests: Iterable[ExampleRequest]) -> list[ExampleRequest]:
         return [request for request in requests if is_called(each.webhook, request, state)]
@@ -73,16 +84,16 @@ def _of_webhook(
     needed, lost = judged(needs), judged(events())
     system = [need for need in needed if need.namespace]
     wide = [need for need in needed if not need.namespace]
-    spaces, spared = _exclusion(each, own + data + system), _exclusion(each, wide + lost)
+    patch = _Exclusion.of([*own, *data, *needed, *lost], spaces).patch(each)
     of_pods = f"requests for its own pods (behind {service})"
     of_data = "Secrets, ConfigMaps or ReplicaSets of its own namespace"
     of_cluster = "cluster-scoped objects that the cluster needs to come back,"
     of_system = "objects of system components"
-    yield from _blocked(each, "own-pods", CRITICAL, of_pods, own, spaces)
-    yield from _blocked(each, "own-data", WARNING, of_data, data, spaces)
-    yield from _blocked(each, "system-namespaces", _level(system), of_system, system, spaces)
-    yield from _blocked(each, "cluster-resources", _level(wide), of_cluster, wide, spared)
-    yield from _blocked(each, "events", NOTE, "events", lost, spared)
+    yield from _blocked(each, "own-pods", CRITICAL, of_pods, own, patch)
+    yield from _blocked(each, "own-data", WARNING, of_data, data, patch)
+    yield from _blocked(each, "system-namespaces", _level(system), of_system, system, patch)
+    yield from _blocked(each, "cluster-resources", _level(wide), of_cluster, wide, patch)
+    yield from _blocked(each, "events", NOTE, "events", lost, patch)
 
 
 def _blocked(
@@ -91,7 +102,7 @@ def _blocked(
     level: str,
     what: str,
     requests: Sequence[ExampleRequest],
-    exclusion: tuple[str, ObjectPatch],
+    patch: ObjectPatch,
 ) -> Iterator[Hazard]:
     """Yield the finding about requests of one sort, if any is judged."""
     when, then = "While it does not answer", ""
@@ -100,31 +111,49 @@ def _blocked(
     if requests:
         message = f"{each.name} judges {what} and fails closed. {when}, the API server refuses"
         message = f"{message} {_shortened(requests)}{then}"
-        yield Hazard(check, level, each.configuration, each.path, message, *exclusion)
+        fix = _Exclusion.of(requests).fix
+        yield Hazard(check, level, each.configuration, each.path, message, fix, patch)
 
 
-def _exclusion(each: Registered, requests: Iterable[ExampleRequest]) -> tuple[str, ObjectPatch]:
-    """Return the fix that keeps a webhook out of requests: namespaces, resources, or objects."""
-    spaces, resources, expressions = set[str](), dict[str, None](), list[str]()
-    fixes, patch = list[str](), ObjectPatch()
-    for request in requests:
-        if request.name == API_SERVICE:
-            expressions = [API_OBJECTS]
-        elif request.namespace and request.resource != "events":
-            spaces.add(request.namespace)
-        else:
-            resources[request.resource] = None
-    if spaces:
-        fixes.append(f"exclude {listed(sorted(spaces))}")
-        patch = excluding(each, sorted(spaces))
-    if expressions:
-        fixes.append(f"do not call it for the objects {DEFAULT}/{API_SERVICE}")
-    if resources:
-        fixes.append(f"do not call it for {listed(list(resources))}")
-        expressions.append(f"request.resource.resource in {json.dumps(list(resources))}")
-    if expressions:
-        patch += sparing(each, expressions)
-    return ", and ".join(fixes), patch
+class _Exclusion(NamedTuple):
+    """What keeps a webhook out of requests: namespaces, resources, and the API server's Service."""
+
+    spaces: Sequence[str]
+    resources: Sequence[str]
+    has_api_service: bool
+
+    @classmethod
+    def of(cls, requests: Iterable[ExampleRequest], also: Iterable[str] = ()) -> "_Exclusion":
+        """Return what keeps a webhook out of these requests, and out of more namespaces."""
+        spaces, resources, has_api_service = set(also), dict[str, None](), False
+        for request in requests:
+            if request.name == API_SERVICE:
+                has_api_service = True
+            elif request.namespace and request.resource != "events":
+                spaces.add(request.namespace)
+            else:
+                resources[request.resource] = None
+        return cls(sorted(spaces), list(resources), has_api_service)
+
+    @property
+    def fix(self) -> str:
+        """The fix in words."""
+        fixes = list[str]()
+        if self.spaces:
+            fixes.append(f"exclude {listed(self.spaces)}")
+        if self.has_api_service:
+            fixes.append(f"do not call it for the objects {DEFAULT}/{API_SERVICE}")
+        if self.resources:
+            fixes.append(f"do not call it for {listed(self.resources)}")
+        return ", and ".join(fixes)
+
+    def patch(self, each: Registered) -> ObjectPatch:
+        """Return the patch of a webhook."""
+        expressions = [API_OBJECTS] if self.has_api_service else []
+        if self.resources:
+            expressions.append(f"request.resource.resource in {json.dumps(self.resources)}")
+        patch = excluding(each, self.spaces) if self.spaces else ()
+        return patch + sparing(each, expressions) if expressions else patch
 
 
 def _level(needed: Sequence[ExampleRequest]) -> str:
@@ -140,8 +169,39 @@ def _shortened(needs: Sequence[ExampleRequest]) -> str:
     return ", ".join(distinct[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
-    """Yield a finding for each cycle of Services whose pods need each other's webhooks."""
+class _Cycle(NamedTuple):
+    """Services whose pods need each other's webhooks.
+
+    One call less breaks it: the first one's webhooks (`blocking`) for the pods of the last one
+    (`space`).
+    """
+
+    ring: Sequence[str]
+    blocking: Sequence[Registered]
+
+    @property
+    def space(self) -> str:
+        """The namespace that its fix excludes."""
+        return self.ring[-1].partition("/")[0]
+
+    def hazard(self, exclusions: Mapping[WebhookKey, ObjectPatch]) -> Hazard:
+        """Return the finding; its command sets the whole exclusions of the webhooks."""
+        ring, first = self.ring, self.blocking[0]
+        return Hazard(
+            "cycle",
+            CRITICAL,
+            first.configuration,
+            first.path,
+            f"{' -> '.join([*ring, ring[0]])}: the pods of each are judged by the next one, and "
+            f"all fail closed. If the pods of {listed(ring)} are gone at the same time, none of "
+            "these webhooks comes back",
+            f"exclude {self.space} from the webhooks of {ring[0]}",
+            run=patch_commands((each, exclusions[each.key]) for each in self.blocking),
+        )
+
+
+def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[_Cycle]:
+    """Yield each cycle of Services whose pods need each other's webhooks."""
     served: dict[str, list[Registered]] = {}
     needs: dict[str, list[ExampleRequest]] = {}
     for each in closed:
@@ -149,24 +209,12 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazar
             served.setdefault(str(each.service), []).append(each)
             needs[str(each.service)] = list(own_needs(each.service, state))
     for ring in _rings(_blocked_by(served, needs, state)):
-        # One call less breaks the cycle: the first one's webhooks for the pods of the last one.
         blocking = [
             each
             for each in served[ring[0]]
             if any(is_called(each.webhook, need, state) for need in needs[ring[-1]])
         ]
-        space = ring[-1].partition("/")[0]
-        yield Hazard(
-            "cycle",
-            CRITICAL,
-            blocking[0].configuration,
-            blocking[0].path,
-            f"{' -> '.join([*ring, ring[0]])}: the pods of each are judged by the next one, and "
-            f"all fail closed. If the pods of {listed(ring)} are gone at the same time, none of "
-            "these webhooks comes back",
-            f"exclude {space} from the webhooks of {ring[0]}",
-            run=patch_commands((each, excluding(each, [space])) for each in blocking),
-        )
+        yield _Cycle(ring, blocking)
 
 
 def _blocked_by(

@@ -1,10 +1,12 @@
 """Run every check of doctor on the state of a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from gatewright.tools.doctor import backends, bundles, deadlocks, policies, timeouts, webhooks
-from gatewright.tools.doctor.hazards import LEVELS_OF_HARM, Hazard
+from gatewright.tools.doctor.hazards import LEVELS_OF_HARM, Hazard, ObjectPatch, shortened
+from gatewright.tools.doctor.models import WebhookConfiguration
 from gatewright.tools.doctor.sequences import sequences
 from gatewright.tools.doctor.state import ClusterState
 
@@ -14,7 +16,8 @@ def diagnose(
 ) -> list[Hazard]:
     """Return all findings, grouped by object, the worst first.
 
-    `served` are the certificates that probed servers presented (PEM by DNS name).
+    `served` are the certificates that probed servers presented (PEM by DNS name). The findings of
+    one object have the same patch, which fixes all of them that a patch can fix.
     """
     called_in_turn = sequences(state)
     found = [
@@ -26,5 +29,48 @@ def diagnose(
         *policies.check(state, now),
     ]
     return sorted(
-        found, key=lambda each: (LEVELS_OF_HARM.index(each.level), each.subject.title, each.check)
+        _with_merged_patches(_without_repetition(found)),
+        key=lambda each: (LEVELS_OF_HARM.index(each.level), each.subject.title, each.check),
+    )
+
+
+def _with_merged_patches(found: Iterable[Hazard]) -> Iterator[Hazard]:
+    """Yield the findings, each with the patches of all findings about its object.
+
+    Two patches of one field are the same: each check sets the value that all its findings need.
+    """
+    found = list(found)
+    merged: dict[str, dict[str, Mapping[str, object]]] = {}
+    for each in found:
+        operations = merged.setdefault(each.subject.title, {})
+        operations |= {str(operation["path"]): operation for operation in each.patch}
+    for each in found:
+        patch: ObjectPatch = tuple(merged[each.subject.title].values()) if each.patch else ()
+        yield replace(each, patch=patch)
+
+
+def _without_repetition(found: Iterable[Hazard]) -> Iterator[Hazard]:
+    """Yield the findings; one stands for webhooks of a configuration that have the same fault."""
+    alike: dict[tuple[str, ...], list[Hazard]] = {}
+    for at, each in enumerate(found):
+        name = each.path.removeprefix("webhooks[name=").removesuffix("]")
+        is_about_it = isinstance(each.subject, WebhookConfiguration) and each.message.startswith(
+            f"{name} "
+        )
+        rest = each.message.removeprefix(name)
+        key = each.subject.title, each.check, each.level, rest, each.fix
+        alike.setdefault(key if is_about_it else (str(at),), []).append(each)
+    for same in alike.values():
+        yield same[0] if len(same) == 1 else _joined(same)
+
+
+def _joined(same: list[Hazard]) -> Hazard:
+    """Return one finding for findings about several webhooks that differ only in the name."""
+    first = same[0]
+    names = [each.path.removeprefix("webhooks[name=").removesuffix("]") for each in same]
+    return replace(
+        first,
+        message=f"each of {shortened(names)}{first.message.removeprefix(names[0])}",
+        patch=tuple(operation for each in same for operation in each.patch),
+        run=" && ".join(dict.fromkeys(each.run for each in same if each.run)),
     )

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gatewright.tools.doctor.models import ClusterObject
@@ -11,6 +11,7 @@ from gatewright.tools.doctor.state import Registered
 
 CRITICAL, WARNING, NOTE = "critical", "warning", "note"
 LEVELS_OF_HARM = (CRITICAL, WARNING, NOTE)
+MAX_NAMES = 4  # names that one message lists
 ObjectPatch = tuple[Mapping[str, Any], ...]
 
 
@@ -19,8 +20,9 @@ class Hazard:
     """One fault of an object.
 
     `check` names the sort of fault, `path` the field, `message` the request that fails and why.
-    `patch` is a JSON Patch (RFC 6902) that fixes the object, if a patch can; `run` is a command, if
-    another object must be changed; `fix` describes the fix.
+    `patch` is a JSON Patch (RFC 6902) that fixes the object, if one can; the patches of an object
+    are merged into one. `run` is a command of its own: it changes another object, or is right only
+    under the condition that `fix` names. `fix` describes the fix.
     """
 
     check: str
@@ -49,6 +51,11 @@ def of_webhook(
     """Return a finding about a webhook, whose patch sets `fields` of it."""
     patch = tuple(op for field, value in fields.items() for op in setting(each, field, value))
     return Hazard(check, level, each.configuration, each.path, message, fix, patch)
+
+
+def on_condition(hazard: Hazard) -> Hazard:
+    """Return a finding whose patch is a command of its own, since it is not right for everybody."""
+    return replace(hazard, patch=(), run=patch_command(hazard.subject, hazard.patch))
 
 
 def patch_command(subject: ClusterObject, patch: ObjectPatch) -> str:
@@ -88,9 +95,9 @@ def excluding(each: Registered, namespaces: Sequence[str]) -> ObjectPatch:
     }
     if selector is None:
         return setting(each, "namespaceSelector", {"matchExpressions": [requirement]})
-    if not selector.match_expressions:
-        return setting(each, "namespaceSelector/matchExpressions", [requirement])
-    return setting(each, "namespaceSelector/matchExpressions/-", requirement)
+    # The whole list, so that the command may be run twice.
+    kept = [expression.to_api() for expression in selector.match_expressions]
+    return setting(each, "namespaceSelector/matchExpressions", [*kept, requirement])
 
 
 def sparing(each: Registered, expressions: Sequence[str]) -> ObjectPatch:
@@ -108,3 +115,9 @@ def listed(words: Sequence[str]) -> str:
     """Return words as a list in a sentence: a, b and c."""
     *head, last = words or [""]
     return f"{', '.join(head)} and {last}" if head else last
+
+
+def shortened(words: Sequence[str]) -> str:
+    """Return the first words as a list in a sentence, and how many more there are."""
+    more = len(words) - MAX_NAMES
+    return listed([*words[:MAX_NAMES], f"{more} more"] if more > 1 else words)

@@ -10,13 +10,13 @@ from gatewright.tools.doctor.models import ClusterObject, TlsSecret
 from gatewright.tools.doctor.state import ClusterState
 
 INJECT_CERTIFICATE = "cert-manager.io/inject-ca-from"
-INJECT_OPENSHIFT = "service.beta.openshift.io/inject-cabundle"
-INJECTED = {
+INJECTED = (
     INJECT_CERTIFICATE,
     "cert-manager.io/inject-ca-from-secret",
     "cert-manager.io/inject-apiserver-ca",
-    INJECT_OPENSHIFT,
-}
+    "service.beta.openshift.io/inject-cabundle",
+    "service.alpha.openshift.io/inject-cabundle",
+)
 # Annotations and labels of Secrets that tell who issued the certificate.
 CERTIFICATE = "cert-manager.io/certificate-name"
 OPENSHIFT_SERVICE = "service.beta.openshift.io/originating-service-name"
@@ -24,6 +24,11 @@ HELM_RELEASE = "meta.helm.sh/release-name"
 ISSUERS = (CERTIFICATE, OPENSHIFT_SERVICE, HELM_RELEASE)
 KYVERNO = ("webhook.kyverno.io/managed-by", "kyverno")
 GATEKEEPER = ("gatekeeper.sh/system", "yes")
+
+
+def injector(metadata: ObjectMeta) -> str:
+    """Return the annotation that makes a program set an object's CA bundle; "" if there is none."""
+    return next((key for key in INJECTED if key in metadata.annotations), "")
 
 
 def renewal(

@@ -19,6 +19,7 @@ from gatewright.tools.doctor.models import (
     WebhookConfiguration,
 )
 from gatewright.tools.doctor.state import ClusterState
+from gatewright.tools.doctor.unjudged import has_rules, unjudged
 
 LEVELS = {CRITICAL: "error", WARNING: "warning", NOTE: "note"}
 SEVERITIES = {CRITICAL: "critical", WARNING: "medium", NOTE: "low"}
@@ -83,9 +84,9 @@ def report(
         "doctor",
         results,
         tuple(problems),
-        notes=tuple(notes),
+        notes=(*notes, *unjudged(state)),
         policies=infos,
-        unlisted=frozenset({"ok"}),
+        unlisted=frozenset({"ok", "not judged"}),
     )
 
 
@@ -95,6 +96,18 @@ def _judged(state: ClusterState) -> list[ClusterObject]:
     return [*configured, *called, *state.all(ClusterPolicy), *state.all(ClusterBinding)]
 
 
+def _verdict(subject: ClusterObject) -> str:
+    """Return the verdict on an object without findings."""
+    is_empty = isinstance(subject, WebhookConfiguration) and not has_rules(subject)
+    return "not judged" if is_empty else "ok"
+
+
+def _once(hazard: Hazard, before: Sequence[Hazard]) -> str:
+    """Return the fix, whose command is only in the first finding that has it."""
+    is_repeated = hazard.command and hazard.command in (each.command for each in before)
+    return f"{hazard.fix} (the same command)." if is_repeated else hazard.remedy
+
+
 def _result(
     subject: ClusterObject, findings: Sequence[Hazard], place: SourceLocation
 ) -> SubjectResult:
@@ -102,12 +115,12 @@ def _result(
         kind=subject.kind,
         name=subject.metadata.name,
         namespace=subject.metadata.namespace,
-        verdict=findings[0].level if findings else "ok",
+        verdict=findings[0].level if findings else _verdict(subject),
         place=place,
         violations=tuple(
             ReportedViolation(
                 policy=each.check,
-                message=f"{each.message}. Fix: {each.remedy}",
+                message=f"{each.message}. Fix: {_once(each, findings[:at])}",
                 level=LEVELS[each.level],
                 action=each.level,
                 path=each.path,
@@ -118,6 +131,6 @@ def _result(
                 fix=each.remedy,
                 patch=each.patch,
             )
-            for each in findings
+            for at, each in enumerate(findings)
         ),
     )

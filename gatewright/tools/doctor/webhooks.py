@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from config.api.admission import ResourceRule
-from gatewright.tools.doctor.hazards import NOTE, WARNING, Hazard, listed, of_webhook
+from gatewright.tools.doctor.hazards import NOTE, WARNING, Hazard, listed, of_webhook, on_condition
 from gatewright.tools.doctor.models import ResourceDefinition
 from gatewright.tools.doctor.sequences import Sequences
 from gatewright.tools.doctor.state import ClusterState, Registered, WebhookKey
@@ -41,7 +41,7 @@ def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
 
 def _side_effects(each: Registered) -> Iterator[Hazard]:
     if each.webhook.side_effects not in ("None", "NoneOnDryRun"):
-        yield of_webhook(
+        found = of_webhook(
             "side-effects",
             WARNING,
             each,
@@ -50,6 +50,7 @@ def _side_effects(each: Registered) -> Iterator[Hazard]:
             "set sideEffects to None or NoneOnDryRun, if that is true",
             sideEffects="NoneOnDryRun",
         )
+        yield on_condition(found)
 
 
 def _everything(each: Registered) -> Iterator[Hazard]:
@@ -137,7 +138,7 @@ def _order(called_in_turn: Sequences) -> Iterator[Hazard]:
         never = next((e for e in earlier if e.webhook.reinvocation_policy == "Never"), None)
         if never and never.key not in reported:
             reported.add(never.key)
-            yield of_webhook(
+            found = of_webhook(
                 "order",
                 NOTE,
                 never,
@@ -148,6 +149,7 @@ def _order(called_in_turn: Sequences) -> Iterator[Hazard]:
                 "set reinvocationPolicy to IfNeeded, if it may be called twice",
                 reinvocationPolicy="IfNeeded",
             )
+            yield on_condition(found)
 
 
 def _server(each: Registered) -> str:

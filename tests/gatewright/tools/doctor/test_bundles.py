@@ -24,6 +24,10 @@ from tests.gatewright.tools.doctor.clusters import (
 OTHER = issue_ca("another authority", NOW)
 OLD = issue_ca("expired authority", NOW - timedelta(days=40), timedelta(days=30))
 ENDING = issue_ca("ending authority", NOW - timedelta(days=20), timedelta(days=30))
+MEANWHILE = (
+    ", and meanwhile let requests pass unchecked: kubectl patch validatingwebhookconfiguration "
+    'guard --type=json -p \'[{"op": "add", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]\''
+)
 
 
 def trusting(bundle: str, **metadata: object):
@@ -54,9 +58,42 @@ def test_a_bundle_that_is_not_injected():
         "cert-manager has to renew and inject the Certificate guard/serving: find out why it does "
         "not: kubectl describe certificate serving --namespace guard"
     )
+    assert of_files(subject, *backend()) == []
+
+
+def of_files(*objects):
+    """Return the findings about objects of files."""
     files = ClusterState()
-    files.read(map(Document.of_object, [subject, *backend()]))
-    assert diagnose(files, NOW) == []
+    assert not files.read(map(Document.of_object, objects))
+    return diagnose(files, NOW)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "cert-manager.io/inject-ca-from",
+        "cert-manager.io/inject-ca-from-secret",
+        "cert-manager.io/inject-apiserver-ca",
+        "service.beta.openshift.io/inject-cabundle",
+        "service.alpha.openshift.io/inject-cabundle",
+    ],
+)
+@pytest.mark.parametrize("bundle", ["", "Cg==", "Zm9v", encoded(OLD.certificate)])
+@pytest.mark.parametrize("caller", range(3))
+def test_a_bundle_of_files_that_is_injected_is_not_judged(caller, bundle, annotation):
+    """A program replaces what the files have; in a cluster it is judged."""
+    subject = calling(bundle)[caller]
+    subject["metadata"] = subject["metadata"] | {"annotations": {annotation: "guard/serving"}}
+    assert of_files(subject, *backend()) == []
+    assert [each.level for each in findings(subject, *backend())] == ["critical"]
+
+
+@pytest.mark.parametrize("caller", range(3))
+def test_a_bundle_of_only_whitespace_is_empty(caller):
+    """Cg== is a line break, a usual placeholder: files get their bundle later."""
+    subject = calling("Cg==")[caller]
+    assert of_files(subject, *backend()) == []
+    assert [each.check for each in findings(subject, *backend())] == ["ca-bundle-empty"]
 
 
 def test_a_bundle_that_cannot_be_read():
@@ -178,10 +215,11 @@ def test_a_bundle_that_ends_soon_is_replaced_by_the_next_authority():
 
 @pytest.mark.parametrize("authority", [OTHER.certificate, OLD.certificate, b"", b"x"])
 def test_an_authority_that_does_not_verify_is_no_fix(authority):
-    """Words remain, without a command."""
+    """The command only lets the requests pass meanwhile."""
     (finding,) = findings(trusting(encoded(OLD.certificate)), *with_authority(authority))
-    fix = "the installer of guard/guard has to renew the authority and set caBundle"
-    assert (finding.fix, finding.command) == (fix, "")
+    assert finding.remedy == (
+        f"the installer of guard/guard has to renew the authority and set caBundle{MEANWHILE}"
+    )
 
 
 EXPIRED = issue_serving(OLD, ["guard.guard.svc"], [], NOW - timedelta(days=39)).certificate
@@ -206,7 +244,7 @@ EXPIRED = issue_serving(OLD, ["guard.guard.svc"], [], NOW - timedelta(days=39)).
             {},
             {"meta.helm.sh/release-name": "guard"},
             "the Helm release guard, which has the Secret guard/guard, has to renew the authority "
-            "and set caBundle.",
+            f"and set caBundle{MEANWHILE}",
         ),
         (
             {"webhook.kyverno.io/managed-by": "kyverno"},
@@ -220,7 +258,11 @@ EXPIRED = issue_serving(OLD, ["guard.guard.svc"], [], NOW - timedelta(days=39)).
             "restart Gatekeeper, which issues its certificate when it starts: kubectl rollout "
             "restart deployment guard --namespace guard",
         ),
-        ({}, {}, "the installer of guard/guard has to renew the authority and set caBundle."),
+        (
+            {},
+            {},
+            f"the installer of guard/guard has to renew the authority and set caBundle{MEANWHILE}",
+        ),
     ],
     ids=["cert-manager", "OpenShift", "Helm", "Kyverno", "Gatekeeper", "unknown"],
 )

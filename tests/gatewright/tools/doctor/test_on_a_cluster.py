@@ -1,6 +1,7 @@
 """Each prediction of doctor is provoked on the real API server, and its patches are tried."""
 
 import json
+import re
 import shlex
 import urllib.request
 from collections.abc import Iterator
@@ -101,8 +102,8 @@ def checks(found: list[dict[str, Any]]) -> list[str]:
 
 def patch_of(found: list[dict[str, Any]], check: str) -> list[str]:
     """Return the arguments of the kubectl command that a finding prints."""
-    (message,) = (each["message"] for each in found if each["policy"] == check)
-    program, *arguments = shlex.split(message[message.index("kubectl patch") :])
+    (fix,) = (each["fix"] for each in found if each["policy"] == check)
+    program, *arguments = shlex.split(fix[fix.index("kubectl patch") :])
     assert program == "kubectl"
     return arguments
 
@@ -395,6 +396,8 @@ def planted(namespace: str, resource: str, **changes: Any) -> dict[str, Any]:
 
 CA = issue_ca("planted", datetime.now(UTC))
 EXPIRED = issue_ca("planted", datetime(2010, 1, 1, tzinfo=UTC))
+# Faults that another program mends: the command makes them harmless meanwhile.
+OPENED = ("no-endpoint", "ca-bundle-")
 FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "pods-of-its-own": ("own-pods", planted("guard", "pods", clientConfig=GONE)),
     "system-pods": ("system-namespaces", planted("kube-system", "pods")),
@@ -456,7 +459,7 @@ def test_ten_planted_faults_are_found_and_hurt(cluster):
             (name, each["policy"])
             for (_, name), violations in after.items()
             for each in violations
-            if each["policy"] != "no-endpoint" or each["action"] == "critical"
+            if each["action"] == "critical" or not each["policy"].startswith(OPENED)
         }
         assert commands.keys() & left == set()
         assert {check for _, check in commands} >= {
@@ -470,3 +473,79 @@ def test_ten_planted_faults_are_found_and_hurt(cluster):
     finally:
         cluster.delete(*objects)
     cluster.until_created("Node")
+
+
+EVERYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
+NOWHERE = {"url": "https://127.0.0.1:1/", "caBundle": encoded(CA.certificate)}
+KUBE_SYSTEM = {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}
+LEASES = CONFIG_MAPS | {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+SPARED = [{"name": "deletions", "expression": "request.operation != 'DELETE'"}]
+
+
+def of_everything(**changes: Any) -> dict[str, Any]:
+    """Return a webhook that judges everything, and does not answer."""
+    fields = {"clientConfig": NOWHERE, "rules": [EVERYTHING], "namespaceSelector": {}}
+    return webhook(**fields | changes)
+
+
+BAD_CLUSTERS: dict[str, list[dict[str, Any]]] = {
+    "everything": [configuration(of_everything())],
+    "its-own-pods-and-everything": [configuration(of_everything(clientConfig=GONE))],
+    "without-a-bundle": [configuration(of_everything(clientConfig=GONE, timeoutSeconds=30))],
+    "with-conditions": [configuration(of_everything(matchConditions=SPARED))],
+    "with-a-selector": [
+        configuration(
+            of_everything(
+                namespaceSelector={
+                    "matchExpressions": [
+                        {
+                            "key": "kubernetes.io/metadata.name",
+                            "operator": "NotIn",
+                            "values": ["shop"],
+                        }
+                    ]
+                }
+            )
+        )
+    ],
+    "six-webhooks": [
+        configuration(*(of_everything(name=f"{name}.guard.example.com") for name in "abcdef"))
+    ],
+    "expired": [configuration(of_everything(clientConfig=NOWHERE | {
+        "caBundle": encoded(EXPIRED.certificate)}))],
+    "slow-leases": [
+        configuration(
+            of_everything(
+                rules=[LEASES], namespaceSelector=KUBE_SYSTEM, timeoutSeconds=30, sideEffects="None"
+            )
+        )
+    ],
+    "mutating": [
+        configuration(of_everything(timeoutSeconds=20), of_everything(name="b.guard.example.com"),
+                      sort="Mutating"),
+        configuration(of_everything(timeoutSeconds=30), name="other", sort="Mutating"),
+    ],
+    "both-sorts": [
+        configuration(of_everything(), sort="Mutating"),
+        configuration(of_everything(clientConfig=GONE)),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("objects", BAD_CLUSTERS.values(), ids=list(BAD_CLUSTERS))
+def test_all_printed_commands_run_once_leave_nothing_critical(cluster, objects):
+    """Each command is run once, in the order of the findings; the cluster works afterwards."""
+    cluster.apply(*objects)
+    try:
+        before = [each for violations in cluster.doctor().values() for each in violations]
+        assert "critical" in {each["action"] for each in before}
+        fixes = (each["fix"].partition(": kubectl ")[2] for each in before)
+        for commands in dict.fromkeys(filter(None, fixes)):
+            for command in re.split(r" && kubectl ", commands):
+                cluster.plane.kubectl(*shlex.split(command))
+        after = [each for violations in cluster.doctor().values() for each in violations]
+        assert [each for each in after if each["action"] == "critical"] == []
+        cluster.until_created("Node")
+        cluster.until_created("Pod", "kube-system", spec=POD)
+    finally:
+        cluster.delete(*objects)
