@@ -1,9 +1,11 @@
 """Certificates, registration and statuses: what the leader writes for the webhook.
 
 The webhook itself has no write rights. `rotation` decides when certificates are issued, and
-`certificates` reconciles their Secrets. `demands` computes which requests the policies must see, in
-which namespaces (`scope`); `calls` turns that into selectors and match conditions, `configurations`
-into the webhook configurations, and `registrar` writes them once `probe` gets an answer from a
+`certificates` reconciles their Secrets. `demands` computes which requests policies must see, in
+which namespaces (`scope`). `grouping` divides those of the platform among webhooks, and `tenants`
+adds those of tenants, with a `narrowing` of each kind to its namespaces. `calls` turns both into
+selectors and match conditions, `configurations` into the webhook configurations, and `registrar`
+writes and counts (`metrics`) them once `probe` gets an answer from a
 webhook. `conversion` does the same for CRDs; both derive from `upkeep`. `policy_statuses` writes
 the status of policy objects.
 """

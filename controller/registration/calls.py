@@ -1,27 +1,33 @@
-"""Groups requests into as few webhooks as possible.
+"""The webhooks of one sort, each with a namespaceSelector and matchConditions in CEL.
 
-Each has a namespaceSelector and matchConditions in CEL.
+Those of the platform come from `grouping`, and do not depend on tenants; those of tenants come from
+`tenants`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import orjson
 
 from controller.registration import scope
-from controller.registration.demands import Demand, DemandKey
+from controller.registration.demands import NOBODY, DemandKey, Demands
+from controller.registration.grouping import group_demands
+from controller.registration.narrowing import Narrowing, narrowings
 from controller.registration.scope import (
     NAME_LABEL,
     NamePatterns,
+    NamespaceCondition,
     NamespaceScope,
     Requirement,
     is_glob,
 )
+from controller.registration.tenants import share_of_tenants
 from kube.resource import JsonObject
+from webhook.engine.kinds import Kind
 
-# For one verb and failure policy. With more, their conditions are widened and joined, since the API
-# server evaluates every webhook for each request.
-MAX_WEBHOOKS = 8
+# Of the names and conditions of one sort. The API server stores at most 1.5 MiB in an object, and
+# two sorts share one.
+MAX_BYTES = 512 * 1024
 SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
@@ -29,13 +35,25 @@ SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 class WebhookCall:
     """The conditions of one webhook besides its rules: namespaces and excluded users.
 
-    A webhook receives each resource in one set of versions: `version_set` is its number.
+    A webhook receives each resource in one set of versions: `version_set` is its number. With
+    `narrowing`, some targets are sent from a part of the namespaces.
     """
 
     place: NamespaceScope
     users: frozenset[str]
     groups: frozenset[str]
     version_set: int = 0
+    narrowing: tuple[Narrowing, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """About how many bytes its names, labels and conditions have as JSON."""
+        values = (
+            each.patterns if isinstance(each, NamePatterns) else (each.key, *each.values)
+            for each in self.place
+        )
+        texts = sum(len(text) + 3 for several in values for text in several)
+        return texts + sum(len(each.expression) for each in self.narrowing)
 
     def order(self) -> tuple[object, ...]:
         """Return the sort key of webhooks: named namespaces first, all namespaces last."""
@@ -90,48 +108,68 @@ class WebhookCall:
         if self.groups:
             groups = f"request.userInfo.groups.exists(group, {matching('group', self.groups)})"
             yield "groups", f"!(has(request.userInfo.groups) && {groups})"
+        for number, narrowing in enumerate(self.narrowing, start=1):
+            yield f"targets-{number}", narrowing.expression
 
 
-def calls_for(
-    demands: Mapping[DemandKey, Demand], excluded: NamePatterns
-) -> dict[WebhookCall, list[DemandKey]]:
-    """Return the webhooks to register and the targets of each.
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The webhooks to register, the targets of each, and targets that are sent from more places.
 
-    If these were more than eight, all targets share one set of namespaces; if that is still too
-    many, the webhooks match all namespaces.
+    `widened` are the targets that no policy asks for in some of the namespaces of their webhook.
     """
-    shared = Demand()
-    for each in demands.values():
-        shared.merge(each)
-    everywhere = Demand({scope.EVERYWHERE}, shared.users, shared.groups)
-    attempts = (demands, dict.fromkeys(demands, shared), dict.fromkeys(demands, everywhere))
-    found = (_calls(each, excluded) for each in attempts)
-    return next(calls for calls in found if calls is not None)
+
+    targets: dict[WebhookCall, list[DemandKey]]
+    widened: frozenset[DemandKey] = frozenset()
 
 
-def _calls(
-    demands: Mapping[DemandKey, Demand], excluded: NamePatterns
-) -> dict[WebhookCall, list[DemandKey]] | None:
-    """Return the webhooks without widening; None if they are too many."""
+def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
+    """Return the webhooks for the demands of one sort."""
+    groups = group_demands(demands.platform)
+    tenants = share_of_tenants(demands.tenants, groups, excluded)
+    numbers = _version_sets((*demands.platform, *demands.tenants))
     found: dict[WebhookCall, list[DemandKey]] = {}
-    version_sets: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for key, demand in demands.items():
-        kind = key[0]
-        several = version_sets.setdefault((kind.group, kind.plural), [])
-        if kind.versions not in several:
-            several.append(kind.versions)
-        places = scope.disjoint(demand.places, MAX_WEBHOOKS)
-        if places is None:
-            return None
-        for place in places:
-            left = scope.simplified(place | {excluded})
-            if left is not None:
-                users, groups = demand.users or frozenset(), demand.groups or frozenset()
-                call = WebhookCall(left, users, groups, several.index(kind.versions))
-                found.setdefault(call, []).append(key)
-    if len(found) > MAX_WEBHOOKS:
-        return None
-    return {call: found[call] for call in sorted(found, key=WebhookCall.order)}
+    widened = {key for group in groups if group.widened for key in group.keys}
+    for group in groups:
+        for key in group.keys:
+            left_out = {excluded}
+            if key in tenants.taken:
+                left_out.add(NamePatterns(tenants.names, match=False))
+            for place in group.fit.scopes:
+                left = scope.simplified(place | left_out)
+                if left is not None:
+                    call = WebhookCall(left, group.users, group.groups, numbers[key[0]])
+                    found.setdefault(call, []).append(key)
+    for each in tenants.calls:
+        for number in {numbers[key[0]] for key in each.namespaces}:
+            namespaces = {
+                key: names for key, names in each.namespaces.items() if numbers[key[0]] == number
+            }
+            narrowing, dropped = narrowings(namespaces)
+            call = WebhookCall(each.place, NOBODY, NOBODY, number, narrowing)
+            found.setdefault(call, []).extend(namespaces)
+            widened |= dropped
+    if sum(call.size for call in found) > MAX_BYTES:
+        widened = {*demands.platform, *demands.tenants}
+        everywhere = frozenset[NamespaceCondition]({excluded})
+        found = {}
+        for key in widened:
+            call = WebhookCall(everywhere, NOBODY, NOBODY, numbers[key[0]])
+            found.setdefault(call, []).append(key)
+    ordered = {call: found[call] for call in sorted(found, key=WebhookCall.order)}
+    return Calls(ordered, frozenset(widened))
+
+
+def _version_sets(keys: Iterable[DemandKey]) -> dict[Kind, int]:
+    """Return the number of each kind's set of versions, of those in which its objects are sent."""
+    several: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    found: dict[Kind, int] = {}
+    for kind, _, _ in keys:
+        sets = several.setdefault((kind.group, kind.plural), [])
+        if kind.versions not in sets:
+            sets.append(kind.versions)
+        found[kind] = sets.index(kind.versions)
+    return found
 
 
 def matching(variable: str, patterns: Iterable[str]) -> str:

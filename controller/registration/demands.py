@@ -1,8 +1,8 @@
 """Which requests the API server must send to the webhook, and in which namespaces."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import NamedTuple, TypeVar
 
 from config.api.match import MatchClause
 from controller.registration.scope import (
@@ -14,9 +14,24 @@ from controller.registration.scope import (
 )
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import NAMESPACES, Kind, Target
-from webhook.engine.planners import Planner, Planners
+from webhook.engine.planners import Planners
 
+T = TypeVar("T")
+MAX_SHAPES = 20_000  # kept by a DemandReader
+NOBODY = frozenset[str]()
 DemandKey = tuple[Kind, str, str]  # kind, subresource, operation
+ResourceName = tuple[str, str]  # group and plural
+PolicyId = tuple[str | None, str]  # namespace of a tenant's policy, and name
+
+
+class Sort(NamedTuple):
+    """A sort of webhook: policies of different sorts never share one."""
+
+    mutating: bool
+    fails_closed: bool
+
+
+SORTS = tuple(Sort(*each) for each in ((False, True), (False, False), (True, True), (True, False)))
 
 
 @dataclass(slots=True)
@@ -29,39 +44,170 @@ class Demand:
     groups: frozenset[str] | None = None
 
     def add(
-        self, places: set[NamespaceScope], users: frozenset[str], groups: frozenset[str]
+        self, places: Iterable[NamespaceScope], users: frozenset[str], groups: frozenset[str]
     ) -> None:
         """Add namespaces of a policy or a demand; exclude only users that both exclude."""
-        self.places |= places
+        self.places.update(places)
         self.users = users if self.users is None else self.users & users
         self.groups = groups if self.groups is None else self.groups & groups
 
-    def merge(self, other: Self) -> None:
-        """Add another demand."""
-        self.add(other.places, other.users or frozenset(), other.groups or frozenset())
+
+@dataclass(slots=True)
+class Demands:
+    """The demands of one sort: the platform's, and the namespaces of tenants, by target.
+
+    A tenant's policy is sent whole: its clauses about other namespaces, or about users, neither
+    add a webhook nor widen one.
+    """
+
+    platform: dict[DemandKey, Demand] = field(default_factory=dict)
+    tenants: dict[DemandKey, set[str]] = field(default_factory=dict)
 
 
-def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[DemandKey, Demand]:
-    """Return the demand of each target, from the policies of this kind and failure policy."""
-    found: dict[DemandKey, Demand] = {}
-    judged: dict[tuple[str, str], set[NamespaceScope]] = {}
-    for bound in engine.policies:
-        if bound.fails_closed is fails_closed:
-            applies = (bound.policy.mutate if mutating else bound.policy.validate) is not None
-            clauses = list(_clauses_with_places(bound))
-            for key in _keys(bound.policy.targets, engine.versions_sent):
-                if bound.namespace is not None and not key[0].namespaced:
-                    continue
-                places = {place for clause, place in clauses if _selects(clause, *key)}
-                if places and applies:
-                    found.setdefault(key, Demand()).add(places, *excluded(bound))
-                if not key[1]:
-                    judged.setdefault((key[0].group, key[0].plural), set()).update(places)
-    for planner in () if mutating else engine.planners:
-        if places := _judging_children(engine.planners, planner, judged, fails_closed):
-            for key in _keys(planner.targets, engine.versions_sent):
-                found.setdefault(key, Demand()).add(places, frozenset(), frozenset())
+class ClausePlace(NamedTuple):
+    """A clause that can select a namespace, and the namespaces that it selects."""
+
+    clause: MatchClause
+    place: NamespaceScope
+
+
+@dataclass(slots=True)
+class AlikePolicies:
+    """Policies that judge the same targets by clauses of one shape: they differ in namespaces."""
+
+    example: BoundPolicy
+    clauses: tuple[ClausePlace, ...]
+    places: list[set[NamespaceScope]]  # of each clause
+    users: frozenset[str]
+    groups: frozenset[str]
+    namespaces: set[str] = field(default_factory=set)  # of tenants
+    policies: list[BoundPolicy] = field(default_factory=list)
+
+
+class PolicyShape(NamedTuple):
+    """What a policy contributes, read once: see `AlikePolicies`. Alike policies share a number."""
+
+    policy: BoundPolicy
+    clauses: tuple[ClausePlace, ...]
+    number: int
+
+
+class DemandReader:
+    """Reads demands from engines; what it read of a policy is kept for the next engine."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._shapes: dict[int, PolicyShape] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def alike(self, engine: Engine) -> list[AlikePolicies]:
+        """Return the policies of an engine, grouped by what they ask for."""
+        shapes: dict[int, PolicyShape] = {}
+        found: dict[int, AlikePolicies] = {}
+        for bound in engine.policies:
+            known = self._shapes.get(id(bound))
+            if known is None or known.policy is not bound:
+                clauses = tuple(_clauses_with_places(bound))
+                number = self._numbers.setdefault(_shape(bound, clauses), len(self._numbers))
+                known = PolicyShape(bound, clauses, number)
+            shapes[id(bound)] = known
+            users, groups = excluded(bound)
+            group = found.get(known.number)
+            if group is None:
+                places = [set[NamespaceScope]() for _ in known.clauses]
+                group = AlikePolicies(bound, known.clauses, places, users, groups)
+                found[known.number] = group
+            if bound.namespace is None:
+                for places_of_clause, each in zip(group.places, known.clauses, strict=True):
+                    places_of_clause.add(each.place)
+            elif known.clauses:
+                group.namespaces.add(bound.namespace)
+            group.users &= users
+            group.groups &= groups
+            group.policies.append(bound)
+        self._shapes = shapes
+        if len(self._numbers) > MAX_SHAPES:  # most of them of policies that are gone
+            self._shapes, self._numbers = {}, {}
+        return list(found.values())
+
+
+def demands(engine: Engine, alike: Iterable[AlikePolicies], sort: Sort) -> Demands:
+    """Return the demand of each target, from the policies of this sort."""
+    found = Demands()
+    judged: dict[ResourceName, set[NamespaceScope]] = {}
+    judged_by_tenants: dict[ResourceName, set[str]] = {}
+    of_sort = [each for each in alike if each.example.fails_closed is sort.fails_closed]
+    for group in of_sort:
+        applies = _applies(group.example, sort)
+        is_tenants = group.example.namespace is not None
+        for key, indexes in _selected(group, engine.versions_sent):
+            resource = key[0].group, key[0].plural
+            places = set[NamespaceScope]().union(*(group.places[index] for index in indexes))
+            if applies and is_tenants:
+                found.tenants.setdefault(key, set()).update(group.namespaces)
+            elif applies:
+                found.platform.setdefault(key, Demand()).add(places, group.users, group.groups)
+            if not key[1]:
+                judged.setdefault(resource, set()).update(places)
+                judged_by_tenants.setdefault(resource, set()).update(group.namespaces)
+    for planner in () if sort.mutating else engine.planners:
+        children = engine.planners.reach(planner)
+        places = _judging_children(engine.planners, children, judged, sort)
+        namespaces = _union_of(judged_by_tenants, children)
+        for key in _keys(planner.targets, engine.versions_sent):
+            if places:
+                found.platform.setdefault(key, Demand()).add(places, NOBODY, NOBODY)
+            if namespaces:
+                found.tenants.setdefault(key, set()).update(namespaces)
     return found
+
+
+def policies_asking(
+    engine: Engine, alike: Iterable[AlikePolicies], sort: Sort, widened: set[DemandKey]
+) -> Iterator[BoundPolicy]:
+    """Yield the policies of a sort that ask for some targets in a part of the namespaces."""
+    for group in alike:
+        if group.example.fails_closed is not sort.fails_closed or not _applies(group.example, sort):
+            continue
+        if any(key in widened for key, _ in _selected(group, engine.versions_sent)):
+            is_open = group.example.namespace is None and any(
+                EVERYWHERE in places for places in group.places
+            )
+            yield from () if is_open else group.policies
+
+
+def _applies(bound: BoundPolicy, sort: Sort) -> bool:
+    return (bound.policy.mutate if sort.mutating else bound.policy.validate) is not None
+
+
+def _shape(bound: BoundPolicy, clauses: Iterable[ClausePlace]) -> Hashable:
+    """Return what policies have in common that differ in namespaces and users only."""
+    fields = tuple(
+        (
+            frozenset(each.clause.kinds or ()),
+            frozenset(each.clause.operations or ()),
+            None if each.clause.subresources is None else frozenset(each.clause.subresources),
+            each.clause.pod_selector is None,
+            _restricts(each.clause),
+            each.place == EVERYWHERE,
+        )
+        for each in clauses
+    )
+    policy = bound.policy
+    sort = policy.validate is None, policy.mutate is None, bound.fails_closed
+    return bound.targets, bound.namespace is None, sort, fields
+
+
+def _selected(
+    group: AlikePolicies, sent: Mapping[Kind, tuple[str, ...]]
+) -> Iterator[tuple[DemandKey, list[int]]]:
+    """Yield each target of alike policies, with the indexes of the clauses that select it."""
+    for key in _keys(group.example.targets, sent):
+        if group.example.namespace is not None and not key[0].namespaced:
+            continue
+        indexes = [index for index, each in enumerate(group.clauses) if _selects(each.clause, *key)]
+        if indexes:
+            yield key, indexes
 
 
 def _keys(targets: Iterable[Target], sent: Mapping[Kind, tuple[str, ...]]) -> Iterator[DemandKey]:
@@ -72,26 +218,28 @@ def _keys(targets: Iterable[Target], sent: Mapping[Kind, tuple[str, ...]]) -> It
 
 def _judging_children(
     planners: Planners,
-    planner: Planner,
-    judged: Mapping[tuple[str, str], set[NamespaceScope]],
-    fails_closed: bool,
+    children: Iterable[Kind],
+    judged: Mapping[ResourceName, set[NamespaceScope]],
+    sort: Sort,
 ) -> set[NamespaceScope]:
     """Return where a parent's planned children, which are in its namespace, can be denied.
 
     The parent's user does not matter: its children are the controller's requests.
     """
-    children = planners.reach(planner)
-    if fails_closed and any(planners.of(child) is not None for child in children):
+    if sort.fails_closed and any(planners.of(child) is not None for child in children):
         return {EVERYWHERE}  # the schema of the child's type may reject it
-    return set().union(*(judged.get((child.group, child.plural), ()) for child in children))
+    return _union_of(judged, children)
 
 
-def _clauses_with_places(bound: BoundPolicy) -> Iterator[tuple[MatchClause, NamespaceScope]]:
+def _union_of(judged: Mapping[ResourceName, set[T]], kinds: Iterable[Kind]) -> set[T]:
+    return set[T]().union(*(judged.get((kind.group, kind.plural), ()) for kind in kinds))
+
+
+def _clauses_with_places(bound: BoundPolicy) -> Iterator[ClausePlace]:
     """Yield the clauses of a policy that can select a namespace, each with its namespaces.
 
     Labels of objects and pods do not narrow it, since the author of the object sets them. Names of
-    objects do not narrow it either. A tenant's policy applies in its whole namespace, so that no
-    clause of a tenant adds a webhook, or widens those for other namespaces.
+    objects do not narrow it either. A tenant's policy applies in its whole namespace.
     """
     for clause in bound.match.written or (MatchClause(),):
         place = place_of(clause)
@@ -99,18 +247,21 @@ def _clauses_with_places(bound: BoundPolicy) -> Iterator[tuple[MatchClause, Name
             tenant = frozenset({NamePatterns((bound.namespace,))})
             place = None if simplified(place | tenant) is None else tenant
         if place is not None:
-            yield clause, place
+            yield ClausePlace(clause, place)
+
+
+def _restricts(clause: MatchClause) -> bool:
+    return clause.namespaces is not None or clause.namespace_selector is not None
 
 
 def _selects(clause: MatchClause, kind: Kind, subresource: str, operation: str) -> bool:
     """Return whether a clause can select requests of a target, in its namespaces."""
-    restricts = clause.namespaces is not None or clause.namespace_selector is not None
     has_namespace = kind.namespaced or (kind.group, kind.plural) == NAMESPACES
     return (
         (clause.kinds is None or kind.kind in clause.kinds)
         and (clause.operations is None or operation in clause.operations)
         and (clause.subresources is None or subresource in clause.subresources)
-        and (has_namespace or not restricts)
+        and (has_namespace or not _restricts(clause))
         and (clause.pod_selector is None or kind.pod_metadata is not None)
     )
 

@@ -21,6 +21,12 @@ from webhook.policy_sets.bound_objects import Catalogue, bind, document_of
 from webhook.policy_sets.named_kinds import is_custom, named_kinds, why_unserved
 
 IN_FORCE = "InForce"
+NARROW = "Narrow"
+WIDENED = (
+    "requests from more namespaces than it selects reach the webhook, and are denied while no "
+    "webhook answers: the policies in force select namespaces by more different labels than "
+    "webhooks can express. Select them by name, or by values of one label"
+)
 # Between two looks whether a kind that a policy names is served by now.
 LOOK_FOR_APIS = timedelta(minutes=1)
 
@@ -43,13 +49,15 @@ class PolicyStatuses:
         *,
         conflict: Callable[[str], str | None] = lambda key: None,
         audited: Callable[[str, JsonObject], Mapping[str, Any]] = lambda key, status: {},
+        is_widened: Callable[[str], bool] = lambda key: False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take a function that returns the policies in force, or None until all have been read.
 
         Exceptions from cluster policies are in the namespace `home`. `conflict` returns why the
         object with a key cannot be in force beside others, or None. `audited` returns the status
-        fields that the last audit sets, from the object's key and current status.
+        fields that the last audit sets, from the object's key and current status. `is_widened`
+        returns whether requests from more namespaces than the object selects are sent for it.
         """
         self._client = client
         self._cache = cache
@@ -58,6 +66,7 @@ class PolicyStatuses:
         self._home = home
         self._conflict = conflict
         self._audited = audited
+        self._is_widened = is_widened
         self._now = now
 
     def controller(self, metrics: ControllerMetrics) -> Controller:
@@ -83,10 +92,13 @@ class PolicyStatuses:
             ready, look_again = unserved, LOOK_FOR_APIS
         generation = stored["metadata"]["generation"]
         old = stored.get("status") or {}
+        conditions = [ready]
+        if ready["reason"] == IN_FORCE and self._is_widened(request.key):
+            conditions.append(condition(NARROW, False, "Widened", WIDENED))
         new = {
             "observedGeneration": generation,
             "conditions": dated(
-                [ready], old.get("conditions") or [], generation=generation, now=now
+                conditions, old.get("conditions") or [], generation=generation, now=now
             ),
             **_actions(stored["spec"]),
             **self._audited(request.key, old),

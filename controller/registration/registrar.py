@@ -1,5 +1,7 @@
 """The reconciler of both webhook configurations; `registration` computes their content.
 
+It is computed once for each engine, in a thread: leader election and reconciles go on meanwhile.
+
 The chart installs them empty, so that no webhook is called before one answers; then the leader
 fills them in. From then on the rules follow the policies, and the caBundle follows the certificate
 authority. A configuration that was deleted stays deleted, unless this process creates them:
@@ -9,23 +11,38 @@ They are not written by server-side apply: that would keep what another writer a
 matchCondition that is never true.
 """
 
+import asyncio
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from controller.registration.configurations import (
     DOMAIN,
     MUTATING,
     VALIDATING,
+    Registration,
     Service,
     Timeouts,
     WebhookClientConfig,
     registration,
 )
+from controller.registration.demands import DemandReader, PolicyId
+from controller.registration.metrics import RegistrationMetrics
 from controller.registration.upkeep import DesiredPart, Upkeep
-from controller.runtime.cache import Caches
+from controller.runtime.cache import Cache, Caches
+from controller.runtime.controller import Controller
+from controller.runtime.metrics import ControllerMetrics
+from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.resource import JsonObject, Resource
 from webhook.engine import Engine
+
+WIDENED = (
+    "%s policies select namespaces by more different labels than webhooks can express: requests "
+    "from more namespaces reach the webhook. These policies have the condition Narrow=False"
+)
+
+LOG = logging.getLogger("gatewright.registration")
 
 
 class Registrar(Upkeep):
@@ -50,11 +67,14 @@ class Registrar(Upkeep):
         excluded_namespaces: Sequence[str],
         creates: bool = False,
         timeouts: Timeouts = Timeouts(),  # noqa: B008
+        on_widened: Callable[[frozenset[PolicyId]], None] = lambda policies: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the name of both configurations, the webhook's address, and the policies in force.
 
-        With `creates`, a configuration that does not exist is created.
+        With `creates`, a configuration that does not exist is created. `on_widened` is called with
+        the policies for which requests are sent from more namespaces than they select, whenever
+        these change.
         """
         both = [(resource, configuration) for resource in (VALIDATING, MUTATING)]
         super().__init__(client, caches, both, at, ca_bundle, clock)
@@ -63,6 +83,36 @@ class Registrar(Upkeep):
         self._excluded_namespaces = tuple(excluded_namespaces)
         self._creates = creates
         self._timeouts = timeouts
+        self._reader = DemandReader()
+        self._registered: tuple[Engine, Registration] | None = None
+        self._on_widened = on_widened
+        self._metrics: RegistrationMetrics | None = None
+
+    async def reconcile(self, request: ReconcileRequest) -> Result:
+        """Compute the registration for new policies, and write both parts."""
+        engine, before = self._engine(), self._registered
+        if engine is not None and (before is None or before[0] is not engine):
+            computed = await asyncio.to_thread(
+                registration, engine, self._excluded_namespaces, self._reader
+            )
+            self._registered = engine, computed
+            self._report(computed, frozenset() if before is None else before[1].widened)
+        return await super().reconcile(request)
+
+    def _report(self, computed: Registration, widened_before: frozenset[PolicyId]) -> None:
+        if self._metrics is not None:
+            self._metrics.widened.set(len(computed.widened))
+            for resource in (VALIDATING, MUTATING):
+                self._metrics.webhooks.labels(resource.kind).set(computed.count(resource))
+        if computed.widened != widened_before:
+            self._on_widened(computed.widened)
+            if computed.widened:
+                LOG.warning(WIDENED, len(computed.widened))
+
+    def controller(self, metrics: ControllerMetrics, also: Iterable[Cache] = ()) -> Controller:
+        """Return the controller that runs it, and count webhooks in these metrics."""
+        self._metrics = RegistrationMetrics(metrics.registry)
+        return super().controller(metrics, also)
 
     def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the webhooks.
@@ -70,19 +120,15 @@ class Registrar(Upkeep):
         They have no rules until another controller has filled in a caBundle.
         """
         trusted = self.trusted(stored)
-        engine = self._engine()
         if (
-            engine is None
+            self._registered is None
             or (stored is None and not self._creates)
             or (trusted is None and self.ca_bundle is not None)
         ):
             return None
         address = WebhookClientConfig(self.at, trusted, self._timeouts)
         is_active = trusted is not None
-        both = registration(
-            self._configuration, engine, address, self._excluded_namespaces, active=is_active
-        )
-        webhooks = next(each["webhooks"] for each in both if each["kind"] == resource.kind)
+        webhooks = self._registered[1].webhooks(resource, address, active=is_active)
         return DesiredPart(webhooks, address, is_active and not self._has_rules(stored))
 
     def ready(self) -> str | None:

@@ -5,7 +5,9 @@ union of several scopes, but a webhook can express only one. So a union becomes 
 scopes, one for each webhook, and no request is sent twice.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from config.api.match import LabelSelector, LabelSelectorRequirement, MatchClause
@@ -13,6 +15,8 @@ from webhook.engine.globs import Globs
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+# Characters of the globs in one matchCondition: the API server's limit of an expression is 100,000.
+MAX_GLOBS_TEXT = 50_000
 NEGATED: dict[Operator, Operator] = {
     "In": "NotIn",
     "NotIn": "In",
@@ -43,6 +47,7 @@ class NamePatterns(NamedTuple):
 
 NamespaceCondition = Requirement | NamePatterns
 NamespaceScope = frozenset[NamespaceCondition]
+Slot = tuple[str, Operator]  # a label, and the operator of a condition on it
 EVERYWHERE: NamespaceScope = frozenset()
 
 
@@ -87,17 +92,25 @@ def simplified(place: NamespaceScope) -> NamespaceScope | None:
 
     None if no namespace satisfies it.
     """
-    names = _names([each for each in place if isinstance(each, NamePatterns)])
+    patterns: list[NamePatterns] = []
+    labels: dict[str, list[Requirement]] = {}
+    for condition in place:
+        if isinstance(condition, NamePatterns):
+            patterns.append(condition)
+        else:
+            labels.setdefault(condition.key, []).append(condition)
+    names = _names(patterns)
     if names is None:
         return None
     found: set[NamespaceCondition] = set(names)
-    for key in {each.key for each in place if isinstance(each, Requirement)}:
-        labels = _labels(
-            key, [each for each in place if isinstance(each, Requirement) and each.key == key]
-        )
-        if labels is None:
-            return None
-        found |= labels
+    for key, requirements in labels.items():
+        left = set[NamespaceCondition](requirements)
+        if len(requirements) > 1:
+            several = _labels(key, requirements)
+            if several is None:
+                return None
+            left = several
+        found |= left
     return frozenset(found)
 
 
@@ -132,47 +145,151 @@ def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] 
     return found | ({Requirement(key, "Exists")} if values["Exists"] else set())
 
 
+class Fit(NamedTuple):
+    """Disjoint scopes, one for each webhook, and whether their union is wider than was asked."""
+
+    scopes: tuple[NamespaceScope, ...]
+    widened: bool = False
+
+
+def fit(places: Iterable[NamespaceScope], limit: int) -> Fit:
+    """Return at most `limit` disjoint scopes that include all places, in a deterministic order.
+
+    If they are too many, each keeps one condition: the one on the label that most of them have a
+    condition on. If that is still too many, they are all namespaces: the selector of a webhook
+    cannot say "this label, or that one".
+    """
+    merged = merge(places)
+    found = disjoint(merged, limit)
+    if found is not None:
+        return Fit(found)
+    found = disjoint(merge(_relaxed(merged)), limit)
+    return Fit((EVERYWHERE,) if found is None else found, widened=True)
+
+
 def disjoint(places: Iterable[NamespaceScope], limit: int) -> tuple[NamespaceScope, ...] | None:
-    """Return disjoint scopes with the same union, in a deterministic order.
+    """Return disjoint scopes with the same union.
 
     None if more than `limit` are needed: their number can double with each scope.
     """
     found: list[NamespaceScope] = []
-    for place in _merged(frozenset(places)):
-        rest = [place]
-        for other in found:
-            rest = [left for each in rest for left in _without(each, other)]
-            if len(rest) > limit:
-                return None
-        found += rest
-        if len(found) > limit:
+    for place in places:
+        rest = subtract([place], found, limit)
+        if rest is None or len(found) + len(rest) > limit:
             return None
+        found += rest
     return tuple(found)
 
 
-def _merged(places: frozenset[NamespaceScope]) -> list[NamespaceScope]:
-    """Return the scopes, with alternatives for a name, or for one label, merged into one.
+def subtract(
+    places: Iterable[NamespaceScope], others: Iterable[NamespaceScope], limit: int
+) -> list[NamespaceScope] | None:
+    """Return disjoint scopes with the union of `places` without `others`; None beyond `limit`."""
+    rest = list(places)
+    for other in others:
+        rest = [left for each in rest for left in _without(each, other)]
+        if len(rest) > limit:
+            return None
+    return rest
 
-    Scopes that another one includes are left out.
+
+def merge(places: Iterable[NamespaceScope]) -> list[NamespaceScope]:
+    """Return fewer scopes with the same union, names first, in time linear in their number.
+
+    Scopes that differ only in the values of one label, or in names, become one. Scopes that a
+    single condition includes are left out.
     """
-    alternatives: dict[str, set[str]] = {}
-    merged: set[NamespaceScope] = set()
-    for place in places:
-        match tuple(place):
-            case (NamePatterns(patterns, True),):
-                alternatives.setdefault(NAME_LABEL, set()).update(patterns)
-            case (Requirement(key, "In", values),):
-                alternatives.setdefault(key, set()).update(values)
-            case _:
-                merged.add(place)
-    for key, found in alternatives.items():
-        condition = (
-            NamePatterns(_sorted(found))
-            if key == NAME_LABEL
-            else Requirement(key, "In", _sorted(found))
+    single: dict[Slot, set[str]] = {}
+    found: list[NamespaceScope] = []
+    for place in set(places):
+        if not place:
+            return [EVERYWHERE]
+        (condition, *others) = place
+        if others or not _has_alternatives(condition):
+            found.append(place)
+        else:
+            single.setdefault(slot_of(condition), set()).update(_values(condition))
+    left = [
+        place
+        for place in found
+        if not any(
+            slot_of(each) in single and single[slot_of(each)].issuperset(_values(each))
+            for each in place
         )
-        merged.add(frozenset({condition}))
-    return sorted((each for each in merged if not any(other < each for other in merged)), key=order)
+    ]
+    merged = [frozenset({_condition(slot, values)}) for slot, values in single.items()]
+    return sorted([*merged, *_merge_in_one_condition(left)], key=order)
+
+
+def _merge_in_one_condition(places: list[NamespaceScope]) -> list[NamespaceScope]:
+    """Merge scopes of several conditions that differ only in the values of one of them."""
+    alike: dict[tuple[NamespaceScope, Slot], list[NamespaceScope]] = {}
+    for place in sorted(places, key=order):
+        for condition in sorted(filter(_has_alternatives, place), key=repr):
+            alike.setdefault((place - {condition}, slot_of(condition)), []).append(place)
+    left = dict.fromkeys(places)
+    for (rest, slot), candidates in sorted(alike.items(), key=lambda item: -len(item[1])):
+        several = [place for place in candidates if place in left]
+        if len(several) < 2:
+            continue
+        different = [condition for place in several for condition in place - rest]
+        for place in several:
+            del left[place]
+        values = {value for condition in different for value in _values(condition)}
+        left[rest | {_condition(slot, values)}] = None
+    return list(left)
+
+
+def _relaxed(places: Iterable[NamespaceScope]) -> Iterator[NamespaceScope]:
+    """Yield each scope with one condition only, on the label that most scopes have one on."""
+    places = list(places)
+    common = Counter(slot for place in places for slot in set(map(slot_of, place)))
+    for place in places:
+        best = min(place, key=lambda each: (-common[slot_of(each)], repr(each)))
+        yield frozenset({best})
+
+
+def slot_of(condition: NamespaceCondition) -> Slot:
+    """Return what a condition is about, and how: conditions that differ in values only share it."""
+    if isinstance(condition, NamePatterns):
+        return NAME_LABEL, "In" if condition.match else "NotIn"
+    return condition.key, condition.operator
+
+
+def _has_alternatives(condition: NamespaceCondition) -> bool:
+    """Return whether the union of two such conditions is one with the values of both."""
+    return slot_of(condition)[1] == "In"
+
+
+def _values(condition: NamespaceCondition) -> tuple[str, ...]:
+    return condition.patterns if isinstance(condition, NamePatterns) else condition.values
+
+
+def _condition(slot: Slot, values: Collection[str]) -> NamespaceCondition:
+    key, operator = slot
+    if key == NAME_LABEL:
+        return NamePatterns(shortened(values))
+    return Requirement(key, operator, _sorted(values))
+
+
+def shortened(patterns: Collection[str]) -> tuple[str, ...]:
+    """Return patterns that match the same names, and more if the globs exceed the API's limit.
+
+    Then globs are cut after as many characters as possible.
+    """
+    exact = {each for each in patterns if not is_glob(each)}
+    globs = {each for each in patterns if is_glob(each)}
+
+    def cut(size: int) -> set[str]:
+        return {each if len(each) <= size else f"{each[:size]}*" for each in globs}
+
+    def is_too_long(kept: Iterable[str]) -> bool:
+        return sum(len(each) + 4 for each in kept) > MAX_GLOBS_TEXT
+
+    if is_too_long(globs):
+        longest = max(map(len, globs))
+        globs = cut(bisect(range(longest), 0, key=lambda size: is_too_long(cut(size))) - 1)
+    return _sorted(exact | globs)
 
 
 def _without(place: NamespaceScope, other: NamespaceScope) -> Iterator[NamespaceScope]:

@@ -7,6 +7,7 @@ from typing import Any, Never
 from config.settings import Settings
 from controller.audit.audit import FIGURES, REQUEST, Audit
 from controller.registration.configurations import SYSTEM_NAMESPACES
+from controller.registration.demands import PolicyId
 from controller.registration.policy_statuses import PolicyStatuses
 from controller.runtime.controller import Controller
 from controller.runtime.manager import Manager
@@ -28,6 +29,7 @@ class PolicyTasks:
     | other policies are in force | the registration, the audit, all exceptions, and policy   |
     |                             | objects that cannot be in force any more, or can again    |
     | an audit has judged         | all policy objects and exceptions, for its figures        |
+    | other policies are widened  | these policy objects, for their condition Narrow          |
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class PolicyTasks:
         self.policies = policies
         self._caches = {each: manager.caches.of(each, optional=True) for each in RESOURCES}
         self._problems = set[ObjectId]()
+        self._widened = set[ObjectId]()
         self._statuses = {each: self._status_controller(each, manager, home) for each in RESOURCES}
         self._audit: Audit | None = None
         self._after_policies: list[tuple[Controller, ReconcileRequest]] = []
@@ -84,6 +87,7 @@ class PolicyTasks:
             home,
             conflict=partial(self.policies.objects.conflict, resource),
             audited=partial(self._audited, resource),
+            is_widened=lambda key: (resource, key) in self._widened,
         )
         controller = statuses.controller(manager.metrics)
         manager.add(controller)
@@ -96,6 +100,21 @@ class PolicyTasks:
         self._problems = problems
         for controller, request in self._after_policies:
             controller.add(request)
+
+    def on_widened(self, policies: Iterable[PolicyId]) -> None:
+        """Report policies for which requests are sent from more namespaces than they select."""
+        cluster, tenants, _ = RESOURCES
+        widened = {
+            (cluster, name) if namespace is None else (tenants, f"{namespace}/{name}")
+            for namespace, name in policies
+        }
+        changed = {
+            (resource, key)
+            for resource, key in widened ^ self._widened
+            if key in self._caches[resource]
+        }
+        self._widened = widened
+        self._enqueue_statuses(changed)
 
     def _on_audit_judged(self) -> None:
         self._enqueue_statuses(

@@ -88,6 +88,7 @@ def register(
         excluded_namespaces=excluded,
         creates=creates,
         timeouts=Timeouts(settings.validating_timeout_seconds, settings.mutating_timeout_seconds),
+        on_widened=tasks.on_widened,
     )
     observed.ready["registration"] = registrar.ready
     registration = registrar.controller(manager.metrics, also=caches)

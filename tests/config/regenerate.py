@@ -19,6 +19,7 @@ from config.settings import PREFIX, Settings
 from controller.audit.metrics import AuditMetrics
 from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
+from controller.registration.metrics import RegistrationMetrics
 from controller.rights import of_kinds, rules_of
 from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
@@ -226,6 +227,7 @@ def collectors() -> dict[str, CollectorRegistry]:
     for counts in filter(None, (each.counts for each in own_kinds())):
         shared.counter(counts.name, counts.about)
     AuditMetrics(controller, timedelta())
+    RegistrationMetrics(controller)
     shared.registry = kind
     KindMetrics("WebApp", shared)
     return {

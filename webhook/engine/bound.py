@@ -9,6 +9,7 @@ from typing import Any
 from webhook.engine.exemptions import NO_EXEMPTIONS, NOW, Exemptions, nearest
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
+from webhook.engine.kinds import Target
 from webhook.engine.match import Match
 from webhook.engine.origins import without_field
 from webhook.engine.policy import Params, Policy, RequestPredicate, RuleError
@@ -48,6 +49,11 @@ class BoundPolicy:
     def title(self) -> str:
         """Its name in messages."""
         return self.name if self.namespace is None else f"{self.namespace}/{self.name}"
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """The resources and subresources that it judges."""
+        return self.policy.targets
 
     @cached_property
     def passed(self) -> Outcome:

@@ -78,7 +78,7 @@ class Engine:
     def versions_sent(self) -> Mapping[Kind, tuple[str, ...]]:
         """The versions in which the API server sends objects of each kind that policies name."""
         ordered = sorted(self.policies, key=lambda each: each.namespace is not None)
-        return versions_sent(target.kind for each in ordered for target in each.policy.targets)
+        return versions_sent(target.kind for each in ordered for target in each.targets)
 
     @cached_property
     def for_owned(self) -> "Engine":

@@ -71,7 +71,7 @@ def check_exception(
 
 def _without_effect(policy: BoundPolicy, entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
     """Yield the fields that make an entry ineffective for its policy, each with the reason."""
-    targets, own = filter(policy.match.can_select, policy.policy.targets), policy.namespace
+    targets, own = filter(policy.match.can_select, policy.targets), policy.namespace
     if entry.kinds and {target.kind.kind for target in targets}.isdisjoint(entry.kinds):
         yield "kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
     if entry.namespaces and own is not None and not Globs(entry.namespaces).match(own):
@@ -110,7 +110,9 @@ def with_exceptions(
                 with suppress(FaultsError):  # reported where the exception is checked
                     exemptions.append(_exemption(policy, exception, entry))
         exemptions.sort(key=lambda each: each.params is not None)
-        found.append(replace(policy, exemptions=Exemptions(exemptions)))
+        # Most policies have none, and stay the same object.
+        is_same = not exemptions and not policy.exemptions
+        found.append(policy if is_same else replace(policy, exemptions=Exemptions(exemptions)))
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
-"""Globs with `*` and `?`: compiled once, matched in time that is linear in the name."""
+"""Globs with `*` and `?`: compiled when first used, matched in time linear in the name."""
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import core_schema
 
@@ -10,36 +10,53 @@ MAX_GLOB = 512  # characters of a pattern with `*` or `?`; a longer one is rejec
 MAX_MATCHED = 4096  # characters of a name; a longer one matches only itself and `*`
 
 
+class _Pieces(NamedTuple):
+    """The compiled pieces of a pattern; `last` is None if it has no star."""
+
+    first: re.Pattern[str]
+    between: tuple[re.Pattern[str], ...] = ()
+    last: re.Pattern[str] | None = None
+    last_size: int = 0
+
+
 class Glob:
-    """One pattern: pieces between stars.
+    """One pattern: pieces between stars, compiled when it is first used.
 
     Each piece matches at its first occurrence, and the search never goes back. So the time is
     linear in the name; one regular expression for all pieces could take pattern times name.
     """
 
     def __init__(self, pattern: str) -> None:
-        """Compile the pieces. Raises ValueError if the pattern is too long."""
+        """Take the pattern. Raises ValueError if it is too long."""
         if len(pattern) > MAX_GLOB:
             limit = f"at most {MAX_GLOB} are allowed in a pattern"
             raise ValueError(f'"{pattern[:40]}..." has {len(pattern)} characters; {limit}')
-        first, *rest = pattern.split("*")
-        self._first = _compiled(first)
-        self._between = [_compiled(each) for each in rest[:-1] if each]
-        self._last = _compiled(rest[-1]) if rest else None
-        self._last_size = len(rest[-1]) if rest else 0
+        self._pattern = pattern
+        self._pieces: _Pieces | None = None
 
     def match(self, name: str) -> bool:
         """Return whether `name` as a whole is matched."""
-        if self._last is None:
-            return self._first.fullmatch(name) is not None
-        found, end = self._first.match(name), len(name) - self._last_size
-        if found is None or end < found.end() or self._last.match(name, end) is None:
+        pieces = self._pieces
+        if pieces is None:
+            pieces = self._pieces = _pieces_of(self._pattern)
+        if pieces.last is None:
+            return pieces.first.fullmatch(name) is not None
+        found, end = pieces.first.match(name), len(name) - pieces.last_size
+        if found is None or end < found.end() or pieces.last.match(name, end) is None:
             return False
-        for piece in self._between:
+        for piece in pieces.between:
             found = piece.search(name, found.end(), end)
             if found is None:
                 return False
         return True
+
+
+def _pieces_of(pattern: str) -> _Pieces:
+    first, *rest = pattern.split("*")
+    if not rest:
+        return _Pieces(_compiled(first))
+    between = tuple(_compiled(each) for each in rest[:-1] if each)
+    return _Pieces(_compiled(first), between, _compiled(rest[-1]), len(rest[-1]))
 
 
 def _compiled(piece: str) -> re.Pattern[str]:
@@ -54,7 +71,7 @@ class Globs(tuple[str, ...]):
     """
 
     def __init__(self, _: Iterable[str] = ()) -> None:
-        """Compile the patterns. Raises ValueError if one is too long."""
+        """Take the patterns. Raises ValueError if one is too long."""
         self._globs = [Glob(each) for each in self if "*" in each or "?" in each]
         self._names = frozenset(each for each in self if "*" not in each and "?" not in each)
         self._is_any = "*" in self

@@ -46,7 +46,7 @@ class Index:
         self._policies_by_place: dict[tuple[str, str, str, str, str, str], TargetPolicies] = {}
         self._versions_of_others = _versions_of_others(versions_sent)
         for bound in sorted(policies, key=lambda each: each.namespace is not None):
-            for target in bound.policy.targets:
+            for target in bound.targets:
                 # A tenant's policy does not judge the Namespace itself.
                 is_its_own = bound.namespace is None or target.kind.namespaced
                 for key in target.keys if is_its_own and bound.match.can_select(target) else ():
@@ -102,4 +102,4 @@ def _versions_of_others(sent: Mapping[Kind, Iterable[str]]) -> dict[Kind, set[st
 
 def _kind_of(bound: BoundPolicy, key: TargetKey) -> Kind:
     """Return the kind of a target as a policy names it."""
-    return next(target.kind for target in bound.policy.targets if key in target.keys)
+    return next(target.kind for target in bound.targets if key in target.keys)

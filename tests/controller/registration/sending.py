@@ -55,7 +55,13 @@ def in_selected_namespace(request: Sent, webhook: JsonObject) -> bool:
 
 def conditions_hold(request: Sent, webhook: JsonObject) -> bool:
     """Return whether all matchConditions are true."""
-    asked: JsonObject = {"userInfo": {"username": request.user, "groups": list(request.groups)}}
+    asked: JsonObject = {
+        "userInfo": {"username": request.user, "groups": list(request.groups)},
+        "resource": {"group": request.kind.group, "version": "v1", "resource": request.kind.plural},
+        "operation": request.operation,
+    }
+    if request.subresource:
+        asked["subResource"] = request.subresource
     if request.namespace:
         asked["namespace"] = request.namespace
     activation = ADMISSION.activation({"request": asked})

@@ -32,17 +32,15 @@ def bound(
 
 def webhooks(*policies: BoundPolicy, address: WebhookClientConfig = SERVICE, **options):
     """Return the webhooks of both configurations."""
-    validating, mutating = registration(
-        "gatewright", Engine(policies), address, ["gatewright-system"], **options
-    )
+    computed = registration(Engine(policies), ["gatewright-system"])
+    validating, mutating = computed.configurations("gatewright", address, **options)
     return validating["webhooks"], mutating["webhooks"]
 
 
 def test_one_validating_policy_makes_one_webhook():
     """All fields are set explicitly, so that defaults of the API server cause no difference."""
-    validating, mutating = registration(
-        "gatewright", Engine([bound("a")]), SERVICE, ["gatewright-system"]
-    )
+    computed = registration(Engine([bound("a")]), ["gatewright-system"])
+    validating, mutating = computed.configurations("gatewright", SERVICE)
     assert validating == {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -220,7 +218,7 @@ def test_the_order_of_policies_makes_no_difference():
 
 def test_published_bundles_are_read():
     """The caBundle of each webhook is read; a missing one is empty."""
-    validating, _ = registration("gatewright", Engine([bound("a")]), SERVICE, [])
+    validating, _ = registration(Engine([bound("a")]), []).configurations("gatewright", SERVICE)
     assert published(validating) == [BUNDLE]
     assert published({"webhooks": [{"clientConfig": {"url": "https://x"}}]}) == [b""]
     assert published({"webhooks": None}) == published({}) == published(None) == []

@@ -63,9 +63,8 @@ class Cluster:
         address = WebhookClientConfig(
             "https://127.0.0.1:1", issue_ca("test", datetime.now(UTC)).certificate
         )
-        for resource, wanted in zip(
-            (VALIDATING, MUTATING), registration("test", Engine(policies), address, ()), strict=True
-        ):
+        both = registration(Engine(policies), ()).configurations("test", address)
+        for resource, wanted in zip((VALIDATING, MUTATING), both, strict=True):
             await self.client.create(resource, wanted)
 
     async def namespace(self, name: str, **labels: str) -> None:

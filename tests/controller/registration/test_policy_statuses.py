@@ -84,6 +84,7 @@ class Statuses:
         self.server, self.resource, self.now = server, resource, TODAY
         self.policies: Sequence[BoundPolicy] | None = ()
         self.conflicts: dict[str, str] = {}
+        self.widened = set[str]()
         self.cache = Cache(client, resource, ())
         self.reconciler = PolicyStatuses(
             client,
@@ -92,6 +93,7 @@ class Statuses:
             lambda: self.policies,
             HOME,
             conflict=self.conflicts.get,
+            is_widened=lambda key: key in self.widened,
             now=lambda: self.now,
         )
         self._changed = asyncio.Event()
@@ -167,6 +169,20 @@ async def test_a_good_policy_is_in_force(server, statuses, resource, namespace):
         assert written == 1
         assert await running.reconciled("few", namespace) == (ready("True", "InForce"), None)
         assert status_writes(server) == written
+
+
+async def test_a_policy_that_is_sent_more_than_it_selects_says_so(server, statuses):
+    """The condition is there as long as it holds, beside Ready."""
+    server.create(CLUSTER, policy(kind=CLUSTER.kind))
+    async with statuses(CLUSTER) as running:
+        running.widened = {"few"}
+        status, _ = await running.reconciled("few")
+        assert [(each["type"], each["status"]) for each in status["conditions"]] == [
+            ("Ready", "True"),
+            ("Narrow", "False"),
+        ]
+        running.widened = set()
+        assert await running.reconciled("few") == (ready("True", "InForce"), None)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """A webhook is called in the namespaces where a policy can apply, and in no others."""
 
+import re
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,17 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.api.match import MatchSpec
-from controller.registration.calls import MAX_WEBHOOKS
-from controller.registration.configurations import Service, WebhookClientConfig, registration
+from controller.registration import grouping
+from controller.registration.configurations import (
+    VALIDATING,
+    Service,
+    WebhookClientConfig,
+    registration,
+)
 from tests.controller.registration.sending import Sent, webhooks_for
 from webhook.engine import BoundPolicy, Engine, Params, PlannedChildren, Planner, Planners, Policy
 from webhook.engine.kinds import KINDS, Kind, Target
 from webhook.engine.match import compile_match
 from webhook.engine.request import NAMESPACE_LABELS, Attributes, Request
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import in_force
+from webhook.server.policy_files import policy_set_of
 
 ADDRESS = WebhookClientConfig(Service("gatewright-system", "gatewright-webhook"), b"PEM")
-DEPLOYMENT, NAMESPACE, ROLE = (
+DEPLOYMENT, CONFIG_MAP, NAMESPACE, ROLE = (
     KINDS["apps", "Deployment"],
+    KINDS["", "ConfigMap"],
     KINDS["", "Namespace"],
     KINDS["rbac.authorization.k8s.io", "ClusterRole"],
 )
@@ -30,19 +41,21 @@ NOT_EXCLUDED = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "valu
 
 
 def bound(
-    match: dict[str, Any] | None = None, kinds: Any = ("Deployment",), **fields: Any
+    match: dict[str, Any] | None = None,
+    kinds: Any = ("Deployment",),
+    name: str = "a",
+    **fields: Any,
 ) -> BoundPolicy:
     """Return a policy in force that judges some kinds, selected by `match`."""
     policy = Policy("a", Params, kinds=kinds, validate=lambda request, params: iter(()))
     compiled = compile_match(MatchSpec.model_validate(match or {}))
-    return BoundPolicy("a", policy, Params(), compiled, frozenset({"Deny"}), **fields)
+    return BoundPolicy(name, policy, Params(), compiled, frozenset({"Deny"}), **fields)
 
 
 def webhooks(*policies: BoundPolicy, planners: Planners = Planners()) -> list[dict[str, Any]]:  # noqa: B008
     """Return the validating webhooks for some policies."""
-    return registration("gatewright", Engine(policies, planners), ADDRESS, ["gatewright-system"])[
-        0
-    ]["webhooks"]
+    found = registration(Engine(policies, planners), ["gatewright-system"])
+    return found.webhooks(VALIDATING, ADDRESS)
 
 
 def said(*policies: BoundPolicy) -> list[tuple[Any, ...]]:
@@ -225,46 +238,78 @@ def test_the_webhooks_have_names_in_a_fixed_order():
     ]
 
 
-def test_the_number_of_webhooks_is_small():
-    """Kinds that would need separate webhooks share the union of their namespaces."""
-    kinds = (
-        "Pod",
-        "Deployment",
-        "StatefulSet",
-        "DaemonSet",
-        "Job",
-        "CronJob",
-        "Service",
-        "ConfigMap",
-        "Secret",
-    )
-    assert len(kinds) > MAX_WEBHOOKS
-    (webhook,) = webhooks(
-        *(bound({"any": [{"namespaces": [kind.lower()]}]}, kinds=(kind,)) for kind in kinds)
-    )
-    names = sorted(kind.lower() for kind in kinds)
-    assert webhook["namespaceSelector"]["matchExpressions"] == [
-        {"key": NAME, "operator": "In", "values": names}
+def test_beyond_the_limit_those_groups_share_webhooks_that_add_the_fewest_requests(monkeypatch):
+    """Kinds with a namespace each are merged; kinds that are sent from everywhere widen none."""
+    monkeypatch.setattr(grouping, "MAX_WEBHOOKS", 3)
+    kinds = ("Deployment", "StatefulSet", "DaemonSet", "Job")
+    policies = [bound({"any": [{"namespaces": [kind.lower()]}]}, kinds=(kind,)) for kind in kinds]
+    found = said(*policies, bound(kinds=("Pod",)))
+    assert [selector for selector, _, _ in found][-1] == [OPEN]
+    assert [resources for _, _, resources in found][-1] == ["pods"]
+    named = [selector[0][2] for selector, _, _ in found[:-1]]
+    assert len(named) == 2
+    assert sorted(name for names in named for name in names) == sorted(map(str.lower, kinds))
+
+
+def by_label(key: str, **fields: Any) -> BoundPolicy:
+    """Return a policy in the namespaces with a label."""
+    expressions = [{"key": key, "operator": "Exists"}]
+    return bound({"any": [{"namespaceSelector": {"matchExpressions": expressions}}]}, **fields)
+
+
+def test_namespaces_by_many_labels_stay_narrow():
+    """A webhook for each of 20 labels; a namespace without any of them sends nothing."""
+    found = webhooks(*(by_label(f"team-{each}") for each in range(20)))
+    assert len(found) == 20
+    for labels, number in (({}, 0), ({"team-7": "x"}, 1), ({"team-3": "x", "team-19": "y"}, 1)):
+        assert len(webhooks_for(Sent(DEPLOYMENT, "shop", labels), found)) == number
+
+
+def test_more_labels_than_webhooks_widen_their_own_kinds_only():
+    """The policies that ask for it are named; other kinds stay in their namespaces."""
+    labels = [by_label(f"team-{each}") for each in range(grouping.MAX_WEBHOOKS + 1)]
+    pods = bound({"any": [{"namespaces": ["production"]}]}, kinds=("Pod",), name="pods")
+    assert said(*labels, pods) == [
+        ([(NAME, "In", ["production"])], [], ["pods"]),
+        ([OPEN], [], ["deployments"]),
+    ]
+    found = registration(Engine([*labels, pods]), [])
+    assert found.widened == {(None, "a")}
+    assert not registration(Engine([*labels[:20], pods]), []).widened
+
+
+def test_more_labels_than_webhooks_keep_a_label_that_all_have():
+    """Each clause also asks for env=prod: what cannot be said is left out, and this stays."""
+    clauses = [
+        {"namespaceSelector": {"matchLabels": {"env": "prod", f"team-{each}": "x"}}}
+        for each in range(grouping.MAX_WEBHOOKS + 1)
+    ]
+    assert said(bound({"any": clauses})) == [([("env", "In", ["prod"]), OPEN], [], ["deployments"])]
+
+
+def test_many_values_of_a_label_beside_another_are_one_webhook():
+    """Scopes that differ in one label only are merged."""
+    clauses = [
+        {"namespaceSelector": {"matchLabels": {"env": "prod", "team": f"t{each}"}}}
+        for each in range(100)
+    ]
+    ((selector, _, _),) = said(bound({"any": clauses}))
+    assert selector == [
+        ("env", "In", ["prod"]),
+        OPEN,
+        ("team", "In", sorted(f"t{each}" for each in range(100))),
     ]
 
 
-def test_labels_that_need_too_many_webhooks_select_all_namespaces():
-    """Ten policies with different labels, for ten kinds, have one webhook for all namespaces."""
-    policies = [
-        bound(
-            {
-                "any": [
-                    {
-                        "namespaceSelector": {
-                            "matchExpressions": [{"key": f"team-{each}", "operator": "Exists"}]
-                        }
-                    }
-                ]
-            }
-        )
-        for each in range(10)
-    ]
-    assert said(*policies) == [([OPEN], [], ["deployments"])]
+def test_globs_beyond_the_api_limit_are_shortened():
+    """Ten thousand globs need more text than an expression may have: a prefix of each stays."""
+    names = [f"group{each:05}-*" for each in range(10_000)]
+    (webhook,) = webhooks(bound({"any": [{"namespaces": names}]}))
+    (condition,) = webhook["matchConditions"]
+    assert len(condition["expression"]) < 100_000
+    pattern = condition["expression"].split('"')[1]
+    assert re.fullmatch(pattern, "group01234-a")
+    assert not re.fullmatch(pattern, "group1-a")
 
 
 def label_pairs(number: int) -> dict[str, Any]:
@@ -368,6 +413,12 @@ POLICIES = st.builds(
     ),
     namespace=st.sampled_from([None, None, None, "shop-1"]),
 )
+TENANTS = st.builds(
+    bound,
+    MATCHES,
+    st.sampled_from([("Deployment",), ("ConfigMap",), ("Deployment", "Namespace")]),
+    namespace=st.sampled_from(["shop-1", "production"]),
+)
 CALLERS = (
     ("admin", ()),
     ("system:serviceaccount:ci:bot", ("system:authenticated",)),
@@ -376,7 +427,7 @@ CALLERS = (
 REQUESTS = [
     Sent(kind, namespace, labels, operation=operation, user=user, groups=groups)
     for kind, namespace, labels, operation, (user, groups) in product(
-        (DEPLOYMENT, NAMESPACE), NAMESPACES, LABELS, ("CREATE", "UPDATE"), CALLERS
+        (DEPLOYMENT, CONFIG_MAP, NAMESPACE), NAMESPACES, LABELS, ("CREATE", "UPDATE"), CALLERS
     )
 ] + [Sent(ROLE, user=user, groups=groups) for user, groups in CALLERS]
 
@@ -434,3 +485,59 @@ def test_no_request_that_a_policy_applies_to_is_left_out(policies):
             or each.namespace in EXCLUDED
             or not any(applies(policy, each) for policy in policies)
         )
+
+
+@pytest.mark.long
+@settings(max_examples=200, deadline=None)
+@given(st.lists(POLICIES, max_size=3), st.lists(TENANTS, max_size=3))
+def test_tenants_change_nothing_about_other_namespaces(policies, tenants):
+    """What is sent from there is the same; in their own namespaces nothing is left out."""
+    platform = [each for each in policies if each.namespace is None]
+    alone, together = webhooks(*platform), webhooks(*platform, *tenants)
+    own = {each.namespace for each in tenants}
+    for each in REQUESTS:
+        names = webhooks_for(each, together)
+        assert len(names) <= 1
+        if each.namespace not in own or each.kind in (NAMESPACE, ROLE):
+            assert bool(names) == bool(webhooks_for(each, alone))
+        elif not names and each.namespace not in EXCLUDED:
+            assert not any(applies(policy, each) for policy in (*platform, *tenants))
+
+
+TENANT_KINDS = ("ConfigMap", "Secret", "Service", "ServiceAccount", "Deployment", "Pod")
+
+
+@pytest.mark.parametrize(
+    "number",
+    [4, 40, pytest.param(400, marks=pytest.mark.long), pytest.param(4000, marks=pytest.mark.long)],
+)
+@pytest.mark.parametrize("preset", ["production", "best-practices"])
+def test_tenants_beside_a_preset_send_what_is_judged_and_nothing_else(number, preset):
+    """Each of many tenants has a policy about one kind, with users of its own."""
+    policies = policy_set_of([Path(f"config/policies/{preset}.yaml")], catalogue())
+    platform = in_force(policies, catalogue(), "gatewright-system")
+    tenants = [
+        bound(
+            {"exclude": {"users": [f"user-{each}"]}},
+            kinds=(TENANT_KINDS[each % len(TENANT_KINDS)],),
+            name="mine",
+            namespace=f"tenant-{each}",
+        )
+        for each in range(number)
+    ]
+    engine = Engine([*platform, *tenants])
+    computed = registration(engine, ["gatewright-system"])
+    found, alone = (
+        each.webhooks(VALIDATING, ADDRESS)
+        for each in (computed, registration(Engine(platform), ["gatewright-system"]))
+    )
+    assert not computed.widened
+    assert len(found) <= len(alone) + 2
+    places = [("shop", {}), ("production", {}), ("shop-2", {"environment": "production"})]
+    places += [(f"tenant-{each}", {}) for each in range(min(number, 12))]
+    places += [("tenant-1", {"environment": "production"})]
+    for kind, (namespace, labels) in product(TENANT_KINDS, places):
+        sent = Sent(next(each for each in KINDS.values() if each.kind == kind), namespace, labels)
+        names = webhooks_for(sent, found)
+        judged = any(applies(policy, sent) for policy in engine.policies if policy.policy.validate)
+        assert len(names) == int(judged)

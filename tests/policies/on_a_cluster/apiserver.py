@@ -158,9 +158,8 @@ async def webhook(
         await asyncio.to_thread(process.start)
         await api.make(creation(CANARY))
         engine = Engine(load(read_documents(file), catalogue()))
-        for configuration in registration(
-            "gatewright", engine, WebhookClientConfig(process.url, authority.pem), ()
-        ):
+        address = WebhookClientConfig(process.url, authority.pem)
+        for configuration in registration(engine, ()).configurations("gatewright", address):
             for each in configuration["webhooks"]:
                 each["timeoutSeconds"] = SECONDS
             await api.make(creation(configuration))

@@ -75,7 +75,7 @@ async def test_the_api_server_shows_its_certificate(
             plane = await asyncio.to_thread(own_control_plane, parts=parts, api_server_flags=flags)
             async with Client(await load(plane.kubeconfig)) as client:
                 at = WebhookClientConfig(url, authority.certificate)
-                configuration, _ = registration("callers", ENGINE, at, [])
+                configuration, _ = registration(ENGINE, []).configurations("callers", at)
                 await client.create(VALIDATING, configuration)
                 async with asyncio.timeout(30):
                     while name not in denials:

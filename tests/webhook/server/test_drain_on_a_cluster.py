@@ -78,9 +78,8 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(
         stack.callback(proxy.close)
         url = f"https://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
         client = await stack.enter_async_context(Client(await load(plane.kubeconfig)))
-        configuration, _ = registration(
-            "drain", ENGINE, WebhookClientConfig(url, authority.certificate), []
-        )
+        address = WebhookClientConfig(url, authority.certificate)
+        configuration, _ = registration(ENGINE, []).configurations("drain", address)
         await client.create(VALIDATING, configuration)
 
         async def keep_asking(number: int) -> None:
