@@ -167,14 +167,12 @@ def _unusable() -> tuple[type[ValueError], ...]:
     from config.documents import DocumentError
     from config.modules import ModuleError
     from kube.endpoint import CredentialsError
-    from webhook.engine.conflicts import ConflictingPoliciesError
     from webhook.policy_sets.policy_set import PolicySetError
     from webhook.registries.credentials import RegistryConfigError
     from webhook.review import MalformedRequestError
 
     return (
         CertificateError,
-        ConflictingPoliciesError,
         CredentialsError,
         DocumentError,
         MalformedRequestError,

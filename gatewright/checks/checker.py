@@ -19,7 +19,6 @@ from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
-from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.engine.planners import NO_PLANNERS
@@ -112,6 +111,7 @@ class Checker:
         """
         async with self._cluster() as live:
             self.sets = await self.in_force(live)
+            self.problems += [problem for each in self.sets for problem in each.problems]
             if self._counts:
                 self.sets = [
                     replace(each, engine=each.engine.counting_exceptions()) for each in self.sets
@@ -153,28 +153,21 @@ class Checker:
         ]
 
     async def _of_cluster(self, live: "Live") -> PoliciesInForce:
-        """Return the cluster's policies, except unusable and conflicting ones."""
+        """Return the cluster's policies, except unusable ones."""
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
         documents = list[Document]()
         for document in (*await live.policies(), *self._more_exceptions):
-            where, whole = place(document), not document.has_lines
             try:
                 bound = bind(document.value, catalogue())
                 if isinstance(bound, BoundException):
                     exceptions.append(bound)
                 else:  # an object replaces the chart's policy of the same name
-                    candidates = policies | {(bound.namespace, bound.name): bound}
-                    if bound.policy.mutate is not None:
-                        Engine(candidates.values())
-                    policies = candidates
+                    policies[bound.namespace, bound.name] = bound
             except FaultsError as error:
+                where, whole = place(document), not document.has_lines
                 self.problems += [
                     InputProblem(f"{path}: {text}", where, whole) for path, text in error.faults
                 ]
-            except ConflictingPoliciesError as error:
-                self.problems.append(
-                    InputProblem(f"it is not in force: {str(error).splitlines()[0]}", where, whole)
-                )
             else:
                 documents.append(document)
         more = await live.kubernetes_policies() if self.settings.kubernetes_policies else []

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from config.documents import Document, DocumentError
-from gatewright.checks.check_report import policy_infos, result
-from gatewright.outputs import PolicyInfo, SubjectResult
+from gatewright.checks.check_report import place, policy_infos, result
+from gatewright.outputs import InputProblem, PolicyInfo, SourceLocation, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
+from webhook.engine.conflicts import PolicyConflict
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests
@@ -25,6 +26,8 @@ class PoliciesInForce:
     engine: Engine
     infos: Mapping[str, PolicyInfo]
     now: datetime
+    problems: tuple[InputProblem, ...] = ()
+    """The policies that are not in force, since they conflict with others."""
 
     @classmethod
     def of(
@@ -41,8 +44,10 @@ class PoliciesInForce:
         Exceptions from cluster policies that name a namespace take effect only in `home`. Planned
         children are judged too. `more` are the admission policies of Kubernetes in a cluster.
         """
-        engine = joined(Engine(in_force(found, catalogue(), home), planners), more)
-        return cls(documents, engine, policy_infos(engine.policies), now)
+        own = Engine(in_force(found, catalogue(), home), planners)
+        problems = tuple(_conflict_problem(each, documents) for each in own.conflicts)
+        engine = joined(own, more)
+        return cls(documents, engine, policy_infos(engine.policies), now, problems)
 
     @classmethod
     def read(
@@ -83,6 +88,16 @@ class PoliciesInForce:
     def result(self, judged: JudgedManifest) -> SubjectResult:
         """Return a verdict as a result for reports, with file and line of each violation."""
         return result(judged, self.infos)
+
+
+def _conflict_problem(conflict: PolicyConflict, documents: Iterable[Document]) -> InputProblem:
+    """Return why a policy is not in force, with file and line of its object."""
+    name = conflict.policy.name
+    places = (place(each) for each in documents if each.value["metadata"].get("name") == name)
+    where = next(places, SourceLocation())
+    return InputProblem(
+        f"it is not in force: {conflict.text.splitlines()[0]}", where, not where.line
+    )
 
 
 def known_of(

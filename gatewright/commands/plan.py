@@ -74,6 +74,7 @@ def command(
         now,
         sources=settings.policies,
     )
+    problems += map(str, policies.problems)
     judged = [
         each for each in policies.judged(documents, namespace) if each.document in planned_documents
     ]

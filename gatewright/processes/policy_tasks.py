@@ -85,7 +85,7 @@ class PolicyTasks:
             catalogue(),
             lambda: self.policies.engine.policies if self.policies.engine else None,
             home,
-            conflict=partial(self.policies.objects.conflict, resource),
+            conflict=partial(self.policies.conflict, resource),
             audited=partial(self._audited, resource),
             is_widened=lambda key: (resource, key) in self._widened,
         )
@@ -94,7 +94,7 @@ class PolicyTasks:
         return controller
 
     def _on_new_policies(self) -> None:
-        problems = set(self.policies.objects.problems)
+        problems = self.policies.problems()
         exceptions = {(EXCEPTION, key) for key in self._caches[EXCEPTION]}
         self._enqueue_statuses(exceptions | (self._problems ^ problems))
         self._problems = problems

@@ -20,6 +20,7 @@ from kube.store import Store
 from kube.watch import Watch
 from kube.watched import WatchedObject
 from webhook.engine import NOW, SERVED, ControllerUser
+from webhook.engine.conflicts import IN_FORCE
 from webhook.server.admission import AdmissionHandler
 from webhook.server.callers import Callers
 from webhook.server.certificate_pairs import PairFiles, PairSecret
@@ -110,6 +111,7 @@ async def webhook_of(
     )
     callers = Callers(settings.client_names) if settings.client_ca else None
     policies = policies_of(settings, metrics, stores, home, controller_user, config_map)
+    look_ups[IN_FORCE] = lambda _: policies.engine.policies if policies.engine else ()
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     observed.details["policies"] = policies.in_force
     host, port = settings.listen

@@ -1,67 +1,169 @@
 """Finds mutating policies that would set one field to different values."""
 
-from collections.abc import Iterable, Iterator
-from itertools import combinations
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from kube.resource import FieldPath
+import orjson
+
+from kube.resource import JsonObject
 from webhook.engine.bound import BoundPolicy, outcomes_of
-from webhook.engine.index import Index
-from webhook.engine.jsonpatch import Patcher, pointer
+from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind
-from webhook.engine.record import steps_of
+from webhook.engine.record import entry, steps_of
 from webhook.engine.request import Attributes, Request
-from webhook.engine.violation import Patch
+from webhook.engine.violation import MAX_SHOWN, UNSET, Patch
 
+# The look-up of the policies in force, which a review of a policy object is judged with.
+IN_FORCE = "policies_in_force"
 CONTAINER = {"name": "container", "image": "image"}
+
+Leaves = Mapping[str, Any]  # values by path; items of a list are named if all of them have names
+
+
+class PolicyConflict(NamedTuple):
+    """A policy that is not in force because of earlier ones: a line for each pair and field."""
+
+    policy: BoundPolicy
+    text: str
 
 
 class ConflictingPoliciesError(ValueError):
-    """Policies would set a field to different values: a line for each pair and field."""
+    """A policy cannot come into force because of others: a line for each pair and field."""
 
 
-def refuse_conflicts(mutating: Index) -> None:
-    """Raise ConflictingPoliciesError if two policies in one place set a field differently.
+def without_conflicts(
+    policies: Iterable[BoundPolicy],
+) -> tuple[tuple[BoundPolicy, ...], tuple[PolicyConflict, ...]]:
+    """Return the policies without those that conflict with earlier ones, and these conflicts.
 
-    Each policy mutates the smallest object of the kind. Two policies are in the same place if one
-    is in force everywhere, or if they share a clause of their `match`; a possible overlap, such as
-    by `matchConditions`, is not an error.
+    Two policies conflict if the order in which they mutate the smallest object of a kind decides
+    the value of a field or of a list item. They must be in the same place: one is in force
+    everywhere, or they share a clause of their `match`; a possible overlap, such as by
+    `matchConditions`, is no conflict.
     """
-    conflicts = {
-        line: None
-        for key, policies in mutating.all.items()
-        if not mutating.targets[key].subresource
-        for line in _conflicts(mutating.targets[key].kind, policies)
+    kept, conflicts, mutations = list[BoundPolicy](), list[PolicyConflict](), _Mutations()
+    for policy in policies:
+        if lines := mutations.add(policy):
+            conflicts.append(PolicyConflict(policy, "\n".join(lines)))
+        else:
+            kept.append(policy)
+    return tuple(kept), tuple(conflicts)
+
+
+def refuse_conflict(policy: BoundPolicy, others: Iterable[BoundPolicy]) -> None:
+    """Raise ConflictingPoliciesError if a policy conflicts with others, which may contain it."""
+    mutations = _Mutations()
+    for other in others:
+        if other is not policy:
+            mutations.add(other)
+    if lines := mutations.add(policy):
+        raise ConflictingPoliciesError("\n".join(lines))
+
+
+class _Mutations:
+    """What policies set in the smallest object of each kind."""
+
+    def __init__(self) -> None:
+        self._set_by: dict[tuple[str, ...], list[tuple[BoundPolicy, Any]]] = {}
+
+    def add(self, policy: BoundPolicy) -> Collection[str]:
+        """Add a policy, or return a line for each conflict with an earlier one."""
+        if policy.policy.mutate is None or policy.condition is not None:
+            return ()
+        # A key has group, resource, subresource and operation.
+        found = [
+            ((*key, path), value, target.kind)
+            for target in policy.policy.targets
+            if not target.subresource and policy.match.can_select(target)
+            for path, value in set_by(policy, target.kind).items()
+            for key in target.keys
+        ]
+        lines = {
+            line: None
+            for key, value, kind in found
+            for earlier, other in self._set_by.get(key, ())
+            if not _is_same(value, other) and policy.match.shares_place_with(earlier.match)
+            for line in _compare(earlier, policy, kind, key[-1])
+        }
+        if not lines:
+            for key, value, _ in found:
+                self._set_by.setdefault(key, []).append((policy, value))
+        return lines
+
+
+def set_by(policy: BoundPolicy, kind: Kind) -> Leaves:
+    """Return what a policy sets in the smallest object of a kind, until it fails, if it does."""
+    before, after = _leaves_after([], kind), _leaves_after([policy], kind)
+    return {
+        path: after.get(path, UNSET)
+        for path in {**before, **after}
+        if not _is_same(before.get(path, UNSET), after.get(path, UNSET))
     }
-    if conflicts:
-        raise ConflictingPoliciesError("\n".join(conflicts))
 
 
-def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
-    pairs = [(policy, _sets(policy, kind)) for policy in policies]
-    for (one, sets), (other, others) in combinations(pairs, 2):
-        is_conditional = one.condition is not None or other.condition is not None
-        if is_conditional or not one.match.shares_place_with(other.match):
-            continue
-        for path in sorted(sets.keys() & others.keys(), key=str):
-            if sets[path] != others[path]:
-                both = f"{one.title} and {other.title} set {kind.kind} {pointer(path)}"
-                yield f"{both} to different values: {sets[path]!r} and {others[path]!r}"
+def _compare(earlier: BoundPolicy, policy: BoundPolicy, kind: Kind, path: str) -> Iterator[str]:
+    """Yield a line if the order of two policies decides the value at a path."""
+    last = _leaves_after([earlier, policy], kind).get(path, UNSET)
+    first = _leaves_after([policy, earlier], kind).get(path, UNSET)
+    if not _is_same(first, last):
+        values = " and ".join(_text(set_by(each, kind).get(path)) for each in (earlier, policy))
+        both = f"{earlier.title} and {policy.title} set {kind.kind} {path}"
+        yield f"{both} to different values: {values}"
 
 
-def _sets(policy: BoundPolicy, kind: Kind) -> dict[FieldPath, Any]:
-    """Return the fields that a policy sets in the smallest object, until it fails, if it does."""
+def _leaves_after(policies: Sequence[BoundPolicy], kind: Kind) -> Leaves:
+    """Return the leaves of the smallest object of a kind after policies have mutated it in turn."""
     judged = kind.group, kind.versions[-1], kind.kind
     attributes = Attributes("", "CREATE", *judged, kind.group, kind.plural, namespace="namespace")
-    request = Request(attributes, {"metadata": {}}, kind=kind)
+    object: JsonObject = {"metadata": {}}
+    request = Request(attributes, object, kind=kind)
+    patcher = Patcher(request)
     if kind.pod_spec is not None:
-        Patcher(request).apply([Patch((*steps_of(kind.pod_spec), "containers"), [CONTAINER])])
-    found: dict[FieldPath, Any] = {}
+        patcher.apply([Patch((*steps_of(kind.pod_spec), "containers"), [CONTAINER])])
 
-    def ask(bound: BoundPolicy) -> None:
+    def mutate(bound: BoundPolicy) -> None:
+        patches = list[Patch]()
         assert bound.policy.mutate is not None
-        for patch in bound.policy.mutate(request, bound.params):
-            found[patch.steps] = patch.value
+        try:
+            patches.extend(bound.policy.mutate(request, bound.params))
+        finally:
+            patcher.apply(patches)
 
-    outcomes_of([policy], ask)
-    return found
+    outcomes_of(policies, mutate)
+    return dict(_leaves(object, ""))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield path and value of each scalar, and of each list of items without names."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _leaves(item, entry(path, name) if path else name)
+    elif isinstance(value, list) and all(map(_has_name, value)):
+        for item in value:
+            yield from _leaves(item, f"{path}[name={item['name']}]")
+    else:
+        yield path, value
+
+
+def _has_name(item: Any) -> bool:
+    return isinstance(item, dict) and "name" in item
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal; lists, in any order."""
+    if isinstance(one, list) and isinstance(other, list):
+        return sorted(map(_json, one)) == sorted(map(_json, other))
+    if one is UNSET or other is UNSET:
+        return one is other
+    return _json(one) == _json(other)
+
+
+def _text(value: Any) -> str:
+    if value is UNSET:
+        return "nothing"
+    text = _json(value).decode()
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.children import judge_children
-from webhook.engine.conflicts import refuse_conflicts
+from webhook.engine.conflicts import without_conflicts
 from webhook.engine.exemptions import NOW
 from webhook.engine.index import NO_VERSIONS, Index
 from webhook.engine.jsonpatch import Patcher
@@ -43,13 +43,12 @@ class Engine:
         counts_exceptions: bool = False,
         converted: bool = False,
     ) -> None:
-        """Index the policies.
+        """Index the policies, without those that conflict with earlier ones: see `conflicts`.
 
-        Raises ConflictingPoliciesError if two set one field to different values. With
-        `counts_exceptions`, outcomes name the exceptions that cover violations. `converted` is
+        With `counts_exceptions`, outcomes name the exceptions that cover violations. `converted` is
         whether the API server sends every object in the versions that policies name.
         """
-        self.policies = tuple(policies)
+        self.policies, self.conflicts = without_conflicts(policies)
         self.planners = planners
         self._counts_exceptions = counts_exceptions
         sent = self.versions_sent if converted else NO_VERSIONS
@@ -60,14 +59,13 @@ class Engine:
             key: self._needed_by_children(planner, key[2])
             for key, planner in planners.by_target.items()
         }
-        refuse_conflicts(self._mutating)
         self._tenants_rules = Counter[str]()  # by namespace
         for each in self.policies:
             if each.namespace is not None:
                 self._tenants_rules[each.namespace] += each.rules
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
-        """Return an engine with other policies and the same planners; raises as the constructor."""
+        """Return an engine with other policies and the same planners."""
         return Engine(policies, self.planners, counts_exceptions=self._counts_exceptions)
 
     def counting_exceptions(self) -> "Engine":

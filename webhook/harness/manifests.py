@@ -13,7 +13,7 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from kube.resource import group_version_kind, title
 from webhook.engine import LACKED, NAMESPACE_LABELS, NOW, BoundPolicy, Engine, Outcome, lacked
-from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.conflicts import IN_FORCE
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.engine.kinds import ANY_VERSION, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
@@ -73,7 +73,7 @@ class ManifestJudge:
         kinds = (target.kind for each in engine.policies for target in each.policy.targets)
         self._kinds = {(kind.group, kind.kind): kind for kind in kinds} | known.kinds
         self._namespace = namespace
-        self._always = {NOW: now}
+        self._always = {NOW: now, IN_FORCE: engine.policies}
         self._anywhere: dict[frozenset[str], Engine | None] = {}
 
     def __call__(self, document: Document) -> JudgedManifest:
@@ -164,10 +164,8 @@ class ManifestJudge:
             policies = (
                 _anywhere(each) if each.title in titles else each for each in self._engine.policies
             )
-            try:
-                self._anywhere[titles] = self._engine.with_policies(policies)
-            except ConflictingPoliciesError:
-                self._anywhere[titles] = None
+            engine = self._engine.with_policies(policies)
+            self._anywhere[titles] = None if engine.conflicts else engine
         return self._anywhere[titles]
 
 

@@ -129,7 +129,10 @@ class Subject:
             ]
             if faults:
                 raise FaultsError(faults)
-            return WatchedEngine(in_force(found, catalogue, self.home))
+            engine = WatchedEngine(in_force(found, catalogue, self.home))
+            if engine.conflicts:
+                raise FaultsError([("policies", each.text) for each in engine.conflicts])
+            return engine
         bound = bind(self.documents[0].value, catalogue)
         assert isinstance(bound, BoundPolicy)
         return WatchedEngine([bound])

@@ -21,7 +21,10 @@ from webhook.policies import kinds
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
 # name of the packages for added directories, with a number: one package for each directory
 TEAM = "gatewright_team_policies"
-ABOUT_POLICIES = "webhook.policy_sets.policy_objects"  # a policy outside webhook.policies
+ABOUT_POLICIES = {  # policies outside webhook.policies, which turn policy objects into policies
+    "policy-objects": "webhook.policy_sets.policy_objects",
+    "mutation-effects": "webhook.policy_sets.mutation_effects",
+}
 
 
 def _built_in(package: ModuleType) -> dict[str, str]:
@@ -35,7 +38,7 @@ def _built_in(package: ModuleType) -> dict[str, str]:
 
 
 TO_NAME = _built_in(policies)
-OF_KINDS = _built_in(kinds) | {"policy-objects": ABOUT_POLICIES}
+OF_KINDS = _built_in(kinds) | ABOUT_POLICIES
 
 
 class PolicyCatalogue(Mapping[str, Policy]):

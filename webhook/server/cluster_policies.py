@@ -31,7 +31,7 @@ RESOURCES = tuple(
     kind.definition.resource for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException)
 )
 
-_, TENANTS, EXCEPTION = RESOURCES
+CLUSTER_POLICY, TENANTS, EXCEPTION = RESOURCES
 ObjectId = tuple[Resource, str]
 
 log = logging.getLogger("gatewright.webhook.policies")
@@ -69,11 +69,11 @@ class PolicyObjects:
         for store in self._stores:
             store.subscribers.append(lambda _: callback())
 
-    def compile(self, check: Callable[[PolicySet], object]) -> bool:
+    def compile(self, check: Callable[[BoundPolicy, PolicySet], None]) -> bool:
         """Compile the objects that changed, except in status; return whether any did.
 
-        `check` raises ConflictingPoliciesError for a set with conflicts. It may take seconds, so
-        this runs in a thread, with one caller at a time.
+        `check` raises ConflictingPoliciesError for a policy that conflicts with a set. It may take
+        seconds, so this runs in a thread, with one caller at a time.
         """
         stored = {
             (each.resource, key): entry
@@ -119,7 +119,7 @@ class PolicyObjects:
         ]
 
     def _put_in_force(
-        self, id: ObjectId, entry: Entry, check: Callable[[PolicySet], object]
+        self, id: ObjectId, entry: Entry, check: Callable[[BoundPolicy, PolicySet], None]
     ) -> None:
         """Put an object in force if it is valid, else store its error."""
         resource, key = id
@@ -128,7 +128,7 @@ class PolicyObjects:
             self._check_room(id, document)
             bound = bind(document, self._catalogue, stored=True)
             if isinstance(bound, BoundPolicy) and bound.policy.mutate is not None:
-                check(_policy_set(self._good | {id: bound}))
+                check(bound, _policy_set(self._good | {id: bound}))
         except (FaultsError, ConflictingPoliciesError) as error:
             if str(self.problems.get(id)) != str(error):
                 kept = (

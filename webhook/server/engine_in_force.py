@@ -8,10 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Never
 
+from kube.resource import Resource
 from kube.watched import WatchedObject
-from webhook.engine import Engine
+from webhook.engine import BoundPolicy, Engine
+from webhook.engine.conflicts import refuse_conflict
 from webhook.policy_sets.policy_set import PolicySet
-from webhook.server.cluster_policies import PolicyObjects
+from webhook.server.cluster_policies import CLUSTER_POLICY, ObjectId, PolicyObjects
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.policy_files import digest_of
 
@@ -76,12 +78,12 @@ class Policies:
             return
         try:
             self._read_if_changed()
-            if self.objects.compile(self._with_written):
+            if self.objects.compile(self._check):
                 self._is_stale = True
             if not self._is_stale:
                 return
             self._is_stale = False
-            engine = self._with_written(self.objects.in_force())
+            engine = self._build(self._with_written(self.objects.in_force()))
         except (ValueError, OSError) as error:
             self._report(str(error))
         else:
@@ -113,7 +115,22 @@ class Policies:
         """Return which set is in force, and the error of a newer one."""
         count = 0 if self.engine is None else len(self.engine.policies)
         refused = f"; a newer set cannot be used: {self._problem}" if self._problem else ""
-        return f"{count} in force, version {self.version}{refused}"
+        conflicts = "".join(f"; not in force: {each}" for each in self._conflicts().values())
+        return f"{count} in force, version {self.version}{refused}{conflicts}"
+
+    def conflict(self, resource: Resource, key: str) -> str | None:
+        """Return why a valid policy object is not in force because of others, or None."""
+        return self.objects.conflict(resource, key) or self._conflicts().get(key)
+
+    def problems(self) -> set[ObjectId]:
+        """Return the policy objects whose newest version is not in force."""
+        titles = self._conflicts()
+        conflicting = {(CLUSTER_POLICY, title) for title in titles}  # no tenant's policy mutates
+        return conflicting | self.objects.problems.keys()
+
+    def _conflicts(self) -> dict[str, str]:
+        conflicts = () if self.engine is None else self.engine.conflicts
+        return {each.policy.title: each.text for each in conflicts}
 
     def _unknown(self) -> str | None:
         """Return what must still be read before there is a set, or None."""
@@ -147,6 +164,8 @@ class Policies:
         self._metrics.forget(removed)
         fields = {"policies": len(engine.policies), "version": self.version}
         log.info("policies in force", extra={"fields": fields})
+        for each in engine.conflicts:
+            log.error("policy %s is not in force: %s", each.policy.title, each.text)
 
     def _report(self, problem: str) -> None:
         if self.engine is None and problem == self._problem:
@@ -156,6 +175,10 @@ class Policies:
         log.error("the policies cannot be used%s: %s", kept, problem)
         self._metrics.policy_reload_errors.inc()
 
-    def _with_written(self, objects: PolicySet) -> Engine:
+    def _with_written(self, objects: PolicySet) -> PolicySet:
         assert self._written is not None
-        return self._build(self._written.under(objects))
+        return self._written.under(objects)
+
+    def _check(self, policy: BoundPolicy, objects: PolicySet) -> None:
+        """Raise ConflictingPoliciesError if a policy conflicts with the others in force."""
+        refuse_conflict(policy, self._with_written(objects).policies)

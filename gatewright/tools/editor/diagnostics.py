@@ -59,8 +59,8 @@ class EditorPolicies:
     def refresh(self) -> None:
         """Read changed files.
 
-        Raises DocumentError, PolicySetError or ConflictingPoliciesError if they cannot be used; the
-        previous policies stay in force.
+        Raises DocumentError or PolicySetError if they cannot be used; the previous policies stay in
+        force, or all but those that conflict.
         """
         files = {
             file: file.stat().st_mtime_ns if file.exists() else 0
@@ -74,6 +74,8 @@ class EditorPolicies:
             documents = documents_at(self._settings.policies)
             planners = planners_of(self._settings, self._home)
             self.in_force = PoliciesInForce.read(documents, self._home, planners, now)
+            if problems := self.in_force.problems:
+                raise DocumentError("\n".join(map(str, problems)))
 
     def judge(self, documents: Iterable[Document]) -> tuple[object, DocumentJudge]:
         """Return the judge of the documents of one text, and a token of the policies it uses.

@@ -71,6 +71,8 @@ class JudgedDraft:
             kinds=kinds_in([*objects, *olds], {}),
             sources=[POLICIES],
         )
+        if policies.problems:
+            raise DocumentError("\n".join(map(str, policies.problems)))
         judge = policies.judge(known, draft.namespace)
         document = (objects or olds)[0]
         admission, where = judge.admission(document)

@@ -20,7 +20,6 @@ from config.faults import FaultsError, parse
 from config.presets import presets
 from gatewright.tools.playground.case import case_of
 from gatewright.tools.playground.draft import Draft, JudgedDraft
-from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.policy_sets.policy_set import PolicySetError
 from webhook.server.requests import DEADLINE_SHARE, DEFAULT_SECONDS, MAX_BODY
 from webhook.server.turns import Turns
@@ -133,7 +132,7 @@ def _result(work: Work, draft: Draft) -> Mapping[str, str]:
     """Return the result, or the problem of a text that cannot be used."""
     try:
         return work(draft, datetime.now(UTC))
-    except (ConflictingPoliciesError, DocumentError, PolicySetError) as error:
+    except (DocumentError, PolicySetError) as error:
         return {"problem": str(error)}
 
 

@@ -344,6 +344,46 @@ def test_a_broken_file_hides_no_verdict(run):
     ]
 
 
+CPU_DEFAULT = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: NAME}
+spec: {policy: resource-defaults, params: {limits: {RESOURCE: "AMOUNT"}}}
+---
+"""
+
+
+def test_of_a_set_with_a_conflict_all_other_policies_are_in_force(check):
+    """The later of the two is named, and everything is judged."""
+    policies = [("one", "cpu", "1"), ("two", "memory", "1Gi"), ("three", "cpu", "2")]
+    text = "".join(
+        CPU_DEFAULT.replace("NAME", name).replace("RESOURCE", resource).replace("AMOUNT", amount)
+        for name, resource, amount in policies
+    )
+    text = f"{Path(PRODUCTION).read_text()}---\n{text}"
+    line = text.splitlines().index("metadata: {name: three}") - 1  # its object's first line
+    write("set.yaml", text)
+    code, verdicts, err = check(write("a.yaml", GOOD), write("b.yaml", BAD), policies="set.yaml")
+    assert (code, len(verdicts), verdicts[1][:6]) == (3, 2, "denied")
+    conflict = "one and three set Pod spec.containers[name=container].resources.limits.cpu"
+    assert err.splitlines() == [
+        f'set.yaml:{line}: it is not in force: {conflict} to different values: "1" and "2"'
+    ]
+
+
+def test_a_new_policy_that_conflicts_is_warned_of(run):
+    """`check` of a policy object tells what `kubectl apply` of it would warn of."""
+    one, three = (
+        CPU_DEFAULT.replace("NAME", name).replace("RESOURCE", "cpu").replace("AMOUNT", amount)
+        for name, amount in (("one", "1"), ("three", "2"))
+    )
+    code, out, _ = run("check", "--policies", write("one.yaml", one), write("three.yaml", three))
+    assert code == 0
+    assert "mutation-effects" in out
+    assert "one and three set Pod" in out
+    assert "this policy would not be in force" in out
+
+
 def test_files_without_objects_are_skipped(check):
     """Each gets a note; the exit code is 3 only if nothing is left to judge."""
     write("app/good.yaml", GOOD)

@@ -285,8 +285,8 @@ async def test_a_policy_object_that_conflicts_hides_no_verdict(server, check):
     (problem,) = report["problems"]
     assert (problem["file"], problem["message"]) == (
         "ClusterAdmissionPolicy two",
-        "it is not in force: one and two set Pod /spec/containers/0/resources/limits/cpu to different values: "
-        "'1' and '2'",
+        "it is not in force: one and two set Pod spec.containers[name=container].resources.limits.cpu to different "
+        'values: "1" and "2"',
     )
 
 

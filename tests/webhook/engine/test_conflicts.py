@@ -6,7 +6,7 @@ import pytest
 
 from config.documents import parse_documents
 from webhook.engine import Engine, Params, Patch, Policy
-from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.conflicts import ConflictingPoliciesError, refuse_conflict
 from webhook.policy_sets.policy_set import load
 
 
@@ -65,14 +65,18 @@ def in_force(*specs):
         ),
     ],
 )
-def test_two_values_for_one_field_are_rejected(one, other):
+def test_of_two_values_for_one_field_the_first_is_in_force(one, other):
     """The message has both policies, the kind, the field and the values."""
-    with pytest.raises(ConflictingPoliciesError) as error:
-        Engine(in_force(one, other))
-    assert str(error.value).splitlines() == [
-        "a and b set Pod /metadata/labels/tier to different values: 'gold' and 'iron'",
-        "a and b set WebApp /metadata/labels/tier to different values: 'gold' and 'iron'",
+    engine = Engine(in_force(one, other))
+    assert [each.title for each in engine.policies] == ["a"]
+    ((policy, text),) = engine.conflicts
+    assert policy.title == "b"
+    assert text.splitlines() == [
+        'a and b set Pod metadata.labels.tier to different values: "gold" and "iron"',
+        'a and b set WebApp metadata.labels.tier to different values: "gold" and "iron"',
     ]
+    with pytest.raises(ConflictingPoliciesError, match="a and b set Pod"):
+        refuse_conflict(policy, (*engine.policies, policy))
 
 
 @pytest.mark.parametrize(
@@ -100,13 +104,13 @@ def test_a_policy_that_needs_more_than_the_emptiest_object_comes_into_force():
         len(Engine(in_force("{policy: zones}", "{policy: fields}", "{policy: tiers}")).policies)
         == 3
     )
-    with pytest.raises(ConflictingPoliciesError) as error:
-        Engine(
-            in_force("{policy: zones}", "{policy: fields}", "{policy: tiers, params: {tier: iron}}")
-        )
+    engine = Engine(
+        in_force("{policy: zones}", "{policy: fields}", "{policy: tiers, params: {tier: iron}}")
+    )
+    (conflict,) = engine.conflicts
     assert (
-        str(error.value)
-        == "a and c set Pod /metadata/labels/tier to different values: 'gold' and 'iron'"
+        conflict.text
+        == 'a and c set Pod metadata.labels.tier to different values: "gold" and "iron"'
     )
 
 
@@ -118,3 +122,72 @@ def test_policies_with_conditions_may_set_different_values():
         [replace(one, condition=lambda _: False), other],
     ):
         assert len(Engine(pair).policies) == 2
+
+
+def setting(*patches):
+    """Return a policy that overwrites fields of Pods, or adds items to a list of theirs."""
+
+    def mutate(request, _):
+        for (*path, last), value in patches:
+            if last == "-":
+                items = [*request.object.get("spec", {}).get(path[-1], ()), value]
+                yield Patch(tuple(path), items, overwrite=True)
+            else:
+                yield Patch((*path, last), value, overwrite=True)
+
+    return Policy("setting", mutate=mutate, kinds=("Pod",))
+
+
+LABELS, CONTAINERS = ("metadata", "labels"), ("spec", "containers")
+CONTEXT, TOLERATIONS = ("spec", "securityContext"), ("spec", "tolerations")
+SIDECAR = {"name": "sidecar", "image": "sidecar:1"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "path"),
+    [
+        ((LABELS, {"a": "x"}), (LABELS, {"b": "y"}), None),
+        ((CONTEXT, {"fsGroup": 1}), (CONTEXT, {"runAsGroup": 1}), None),
+        ((CONTEXT, {}), (CONTEXT, {"runAsGroup": 1}), None),
+        (((*CONTEXT, "sysctls", "-"), {"name": "a"}), (CONTEXT, {"fsGroup": 1}), None),
+        (((*CONTAINERS, 0, "tty"), True), ((*CONTAINERS, "-"), SIDECAR), None),
+        (((*CONTAINERS, "-"), SIDECAR), ((*CONTAINERS, "-"), {**SIDECAR, "name": "b"}), None),
+        (((*TOLERATIONS, "-"), {"key": "a"}), ((*TOLERATIONS, "-"), {"key": "b"}), None),
+        (
+            (TOLERATIONS, [{"key": "a"}, {"key": "b"}]),
+            (TOLERATIONS, [{"key": "b"}, {"key": "a"}]),
+            None,
+        ),
+        (
+            ((*CONTAINERS, 0, "image"), "a"),
+            ((*CONTAINERS, 0, "image"), "b"),
+            'spec.containers[name=container].image to different values: "a" and "b"',
+        ),
+        (
+            (CONTEXT, {"runAsUser": True}),
+            (CONTEXT, {"runAsUser": 1}),
+            "spec.securityContext.runAsUser to different values: true and 1",
+        ),
+        (
+            ((*LABELS, "a.b/c"), "a"),
+            ((*LABELS, "a.b/c"), "b"),
+            'metadata.labels[a.b/c] to different values: "a" and "b"',
+        ),
+        (
+            (TOLERATIONS, [{"key": "a"}]),
+            (TOLERATIONS, [{"key": "b"}]),
+            'spec.tolerations to different values: [{"key":"a"}] and [{"key":"b"}]',
+        ),
+    ],
+)
+def test_only_an_order_that_decides_a_value_is_a_conflict(one, other, path):
+    """Other keys of a map, other items of a list and equal values fit together."""
+    (bound,) = in_force("{policy: tiers}")
+    policies = [
+        replace(bound, name=name, policy=setting(patch))
+        for name, patch in (("a", one), ("b", other))
+    ]
+    for pair in (policies, policies[::-1]):
+        assert len(Engine(pair).policies) == (2 if path is None else 1)
+    found = [each.text for each in Engine(policies).conflicts]
+    assert found == ([] if path is None else [f"a and b set Pod {path}"])

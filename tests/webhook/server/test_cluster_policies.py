@@ -21,6 +21,7 @@ from kube.watch import Watch
 from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
 from webhook.engine import NOW, Engine
+from webhook.engine.conflicts import refuse_conflict
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read
 from webhook.server.cluster_data import NAMESPACES
@@ -298,13 +299,13 @@ def test_a_status_change_compiles_nothing():
             "generation": generation,
         }
         store.put({**few(), "metadata": metadata, "status": status})
-        return objects.compile(lambda _: None)
+        return objects.compile(lambda *_: None)
 
     assert is_compiled(5, 1)
     assert not is_compiled(6, 1, observedGeneration=1)
     assert is_compiled(7, 2, observedGeneration=1)
     store.remove("few")
-    assert objects.compile(lambda _: None)
+    assert objects.compile(lambda *_: None)
     assert objects.in_force() == PolicySet()
 
 
@@ -356,7 +357,8 @@ async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
     conflict = cluster.policies.objects.conflict(CLUSTER, "another")
     first, _, rest = conflict.partition("\n")
     assert first == (
-        "another and one set WebApp /spec/resources/limits/cpu to different values: '2' and '1'"
+        "one and another set Pod spec.containers[name=container].resources.limits.cpu to different "
+        'values: "1" and "2"'
     )
     assert rest
     assert [record.getMessage() for record in caplog.records] == [
@@ -401,7 +403,7 @@ def test_a_webhook_that_starts_later_chooses_the_older_of_two_that_conflict():
         kind = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
         stores[0].put(kind | policy | {"metadata": metadata})
     objects = PolicyObjects(stores, catalogue(), WebhookMetrics(CollectorRegistry()))
-    objects.compile(lambda policies: Engine(policies.policies))
+    objects.compile(lambda policy, found: refuse_conflict(policy, found.policies))
     assert [each.name for each in objects.in_force().policies] == ["b"]
     assert objects.conflict(CLUSTER, "a") is not None
 

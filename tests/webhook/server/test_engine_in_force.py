@@ -122,6 +122,33 @@ def test_an_invalid_change_keeps_the_current_set(start, file, registry, caplog):
     assert policies.engine is good
 
 
+DEFAULT = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {{name: {}}}
+spec: {{policy: resource-defaults, params: {{limits: {{cpu: "{}"}}}}}}
+---
+"""
+
+
+def test_of_a_file_with_a_conflict_all_other_policies_are_in_force(load, file, caplog):
+    """The later one is logged, and named in the page of the process, until the conflict ends."""
+    file.write_text("".join(DEFAULT.format(*pair) for pair in ((("a"), 1), ("b", 2), ("c", 1))))
+    policies = load(file)
+    assert names_of(policies) == {"a", "c"}
+    text = policies.conflict(RESOURCES[0], "b")
+    assert text.startswith("a and b set Pod spec.containers[name=container].resources.limits.cpu")
+    assert policies.problems() == {(RESOURCES[0], "b")}
+    assert f"; not in force: {text}" in policies.in_force()
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == [
+        f"policy b is not in force: {text}"
+    ]
+    file.write_text("".join(DEFAULT.format(*pair) for pair in (("a", 2), ("b", 2))))
+    assert names_of(policies) == {"a", "b"}
+    assert policies.conflict(RESOURCES[0], "b") is None
+    assert policies.problems() == set()
+
+
 def test_an_invalid_file_keeps_no_object_of_the_cluster_out_of_force(start, file):
     """The object comes into force beside the last valid version of the file."""
     file.write_text("1")
