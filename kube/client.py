@@ -6,15 +6,14 @@ from typing import Any, TypedDict, Unpack
 import orjson
 
 from kube.discovery import Discovery
-from kube.errors import ServerError
-from kube.page import ListPage
+from kube.errors import ServerError, TooLargeError
+from kube.page import MAX_PAGE_BYTES, PAGE, ListPage, smaller
 from kube.resource import JsonObject, Resource, target
 from kube.transport import JSON
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-PAGE = 500  # default number of objects of a page
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
@@ -59,11 +58,13 @@ class Client(Discovery):
         self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]
     ) -> AsyncIterator[ListPage]:
         """Yield the pages of a collection."""
-        token = ""
+        token, most = "", selection.get("limit", PAGE)
         while True:
             page = await self.page(resource, namespace, token, **selection)
+            token, selection["limit"] = page.token, min(most or PAGE, page.next_limit)
             yield page
-            if not (token := page.token):
+            del page  # before the next one is in memory
+            if not token:
                 return
 
     async def page(
@@ -73,13 +74,22 @@ class Client(Discovery):
         token: str = "",
         **selection: Unpack[Selection],
     ) -> ListPage:
-        """Return one page of a collection: the first, or the one after the page with `token`."""
-        query = selected(selection) | {"limit": selection.get("limit", PAGE), "continue": token}
+        """Return one page of a collection: the first, or the one after the page with `token`.
+
+        It has fewer objects than `limit` if they are large: at most MAX_PAGE_BYTES, or one object.
+        """
+        limit = selection.get("limit", PAGE)
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
-        return ListPage(
-            resource,
-            await self.request("GET", target(resource.path(namespace), query), accept=accept),
-        )
+        while True:
+            query = selected(selection) | {"limit": limit, "continue": token}
+            path = target(resource.path(namespace), query)
+            most = None if limit == 1 else MAX_PAGE_BYTES
+            try:
+                return ListPage(
+                    resource, await self.request("GET", path, accept=accept, max_bytes=most)
+                )
+            except TooLargeError:
+                limit = smaller(limit)
 
     async def create(
         self,

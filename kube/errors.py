@@ -89,6 +89,10 @@ class ServerError(ApiError):
     """5xx, or a response that is not one of the Kubernetes API."""
 
 
+class TooLargeError(ApiError):
+    """The response is longer than the request allows; its connection was closed."""
+
+
 class Unreachable(ApiError):  # noqa: N818
     """No answer: connection refused or closed, untrusted certificate, or time-out. `code` is 0."""
 

@@ -21,13 +21,18 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
+PAGE = 500  # objects of a page at most
+# Bytes of a page at most, except for a page of one object: whatever others have stored, a list
+# needs this much memory.
+MAX_PAGE_BYTES = 2 * 1024 * 1024
+
 LIST = msgspec.json.Decoder(_List)
 
 
 class ListPage:
     """One List as JSON; each object is decoded when it is read, to save memory."""
 
-    def __init__(self, resource: Resource, body: bytes) -> None:
+    def __init__(self, resource: Resource, body: bytes | bytearray) -> None:
         """Take the response of a list request. Raises ServerError if it is not a List."""
         try:
             found = LIST.decode(body)
@@ -43,6 +48,9 @@ class ListPage:
         self.token = found.metadata.token
         """The continue token of the next page; empty on the last one."""
         self._resource, self._items = resource, found.items or []
+        average = max(1, len(body) // max(1, len(self._items)))
+        self.next_limit = min(PAGE, max(1, MAX_PAGE_BYTES // 2 // average))
+        """How many objects of this size are half a page: the limit for the next one."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Decode each object.
@@ -55,3 +63,8 @@ class ListPage:
             if object is None:
                 raise ServerError(200, "NotAList", "an item of the List is not a JSON object")
             yield defaults | object
+
+
+def smaller(limit: int) -> int:
+    """Return the next limit to try after a page of `limit` objects (0: all) was too large."""
+    return max(1, limit // 8) if limit else PAGE

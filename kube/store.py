@@ -59,14 +59,24 @@ class Change(NamedTuple):
         return [entry for entry in (self.old, self.new) if entry is not None]
 
 
+Keep = Callable[[JsonObject], JsonObject | None]
+
+
+def whole(object: JsonObject) -> JsonObject | None:
+    """Return the object: a store keeps it whole."""
+    return object
+
+
 class Store:
     """Objects by key (`namespace/name`, or `name`), with indexes.
 
     One Watch writes it, all others read.
     """
 
-    def __init__(self, resource: Resource) -> None:
+    def __init__(self, resource: Resource, keep: Keep = whole) -> None:
+        """Store what `keep` returns of each object; None: nothing."""
         self.resource = resource
+        self._keep = keep
         self.synced = asyncio.Event()
         """Set once the initial list is complete."""
         self.known = asyncio.Event()
@@ -79,6 +89,8 @@ class Store:
         self._indexes: dict[str, StoreIndex] = {}
         self.subscribers: list[Callable[[Change], None]] = []
         """Called with each change, after it is stored."""
+        self.on_touched: list[Callable[[str], None]] = []
+        """Called with the key of each changed object, also of one that is not stored."""
         self.on_served: list[Callable[[], None]] = []
         """Called when the API server starts or stops serving the resource."""
         self._unfound: set[str] | None = None  # during a list: the keys that were not found so far
@@ -146,15 +158,17 @@ class Store:
             old = None
         if old is not None and old.resource_version == int(metadata["resourceVersion"]):
             return
-        new = self._entries[key] = entry_of(object)
+        if (kept := self._keep(object)) is None:
+            self.remove(key)
+            return
+        new = self._entries[key] = entry_of(kept)
         for index in self._indexes.values():
-            index.put(key, object)
+            index.put(key, kept)
         self._notify(key, old, new)
 
     def remove(self, key: str) -> None:
         """Remove an object, and notify."""
-        if old := self._forget(key):
-            self._notify(key, old, None)
+        self._notify(key, self._forget(key), None)
 
     def key_of(self, object: JsonObject) -> str:
         """Return the key of an object of this resource."""
@@ -181,9 +195,12 @@ class Store:
             notify()
 
     def _notify(self, key: str, old: Entry | None, new: Entry | None) -> None:
-        change = Change(key, old, new, self._unfound is not None)
-        for notify in self.subscribers:
-            notify(change)
+        if old is not None or new is not None:
+            change = Change(key, old, new, self._unfound is not None)
+            for notify in self.subscribers:
+                notify(change)
+        for touch in self.on_touched:
+            touch(key)
 
 
 def entry_of(object: JsonObject) -> Entry:

@@ -10,7 +10,7 @@ import orjson
 from yarl import URL
 
 from kube.endpoint import CredentialsError, Endpoint
-from kube.errors import ServerError, Unauthorized, Unreachable, error_for
+from kube.errors import ServerError, TooLargeError, Unauthorized, Unreachable, error_for
 from kube.session import Gate, GatedPayload, new_session, reason_of
 
 JSON = "application/json"
@@ -62,13 +62,14 @@ class Transport:
         content_type: str = JSON,
         accept: str = JSON,
         gated: bool = False,
-    ) -> bytes:
+        max_bytes: int | None = None,
+    ) -> bytes | bytearray:
         """Send one request and return the response's body.
 
         Raise an error of `kube.errors` for anything but 2xx.
 
         `target` is the path with its query. With `gated`, the write gate is called before the first
-        byte is sent.
+        byte is sent. Raise `TooLargeError` once a response exceeds `max_bytes`.
         """
         gate = self._write_gate if gated else None
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": content_type})
@@ -77,7 +78,9 @@ class Transport:
             with self._errors():
                 async with asyncio.timeout(self._timeout):
                     async with await self._open(method, target, headers, data) as response:
-                        return await response.read()
+                        if max_bytes is None:
+                            return await response.read()
+                        return await _read_at_most(response, max_bytes)
         except Unreachable:
             if gate is not None:
                 gate()  # aiohttp would report an error of the payload as a failed connection
@@ -159,7 +162,18 @@ class Transport:
             ) from error
 
 
-def decode(answer: bytes | memoryview) -> dict[str, Any] | None:
+async def _read_at_most(response: aiohttp.ClientResponse, max_bytes: int) -> bytearray:
+    """Return a body; close the connection and raise `TooLargeError` once it is too long."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > max_bytes:
+            response.close()
+            raise TooLargeError(response.status, "TooLarge", f"more than {max_bytes} bytes")
+    return body
+
+
+def decode(answer: bytes | bytearray | memoryview) -> dict[str, Any] | None:
     """Return the JSON object in `answer`, or None for anything else."""
     try:
         decoded = orjson.loads(answer)

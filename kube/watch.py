@@ -129,6 +129,7 @@ class Watch:
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
                 version = page.version
+                del page  # before the next one is in memory
         except Gone:
             self._selection["limit"] = 0  # the next attempt reads everything in one page
             raise

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from kube.client import Client
 from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
+from kube.page import PAGE
 from kube.resource import JsonObject, Resource
 
 ATTEMPTS = 3  # attempts at a request that an overloaded server rejects
@@ -95,10 +96,10 @@ class Lister:
             list_page = partial(
                 self.client.page, resource, namespace, labels=labels, metadata_only=metadata_only
             )
-            token = ""
+            token, limit = "", PAGE
             while True:
                 try:
-                    page = await self._limit.send(partial(list_page, token=token))
+                    page = await self._limit.send(partial(list_page, token=token, limit=limit))
                 except Gone as error:
                     if not error.token:
                         raise
@@ -110,5 +111,7 @@ class Lister:
                     if metadata.keys() >= {"name", "uid"}:
                         metadata.pop("managedFields", None)
                         yield item
-                if not (token := page.token):
+                token, limit = page.token, page.next_limit
+                del page  # before the next one is in memory
+                if not token:
                     break

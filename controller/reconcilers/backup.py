@@ -8,7 +8,7 @@ from config.cron import CronError, upcoming
 from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, desired, name_of
 from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import runs, status
-from controller.reconcilers.indexes import by_label, by_name
+from controller.reconcilers.indexes import by_label, by_name, nothing
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import Apply, Observed, Plan, Problem, Step, incomplete
@@ -72,7 +72,7 @@ BACKUP = PlannedKind(
     reads=(
         Reads(JOB, {"backup": by_label(LABEL)}, labels=LABEL),
         Reads(POD, {"backup": by_label(LABEL)}, labels=LABEL),
-        Reads(SECRET, {"secret": by_name}),
+        Reads(SECRET, {"secret": by_name}, fields=nothing),
     ),
     indexes={"backup": by_name, "secret": by_secret},
 )

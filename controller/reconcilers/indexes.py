@@ -18,3 +18,9 @@ def by_label(label: str) -> Callable[[JsonObject], Iterator[str]]:
             yield value
 
     return labelled
+
+
+def nothing(object: JsonObject) -> JsonObject:
+    """Return no field: a planner reads only whether the object exists."""
+    del object
+    return {}

@@ -165,6 +165,16 @@ def config_maps_of(workload: JsonObject) -> list[str]:
     return [name for name in names if name]
 
 
+def kept_of(workload: JsonObject) -> JsonObject:
+    """Return what the planner reads of a workload: its annotations here, and its ConfigMaps."""
+    template = (workload.get("spec") or {}).get("template") or {}
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    kept = {key: value for key, value in annotations.items() if key.startswith(DOMAIN)}
+    volumes = [{"configMap": {"name": name}} for name in dict.fromkeys(config_maps_of(workload))]
+    pod = {"metadata": {"annotations": kept}, "spec": {"volumes": volumes}}
+    return {"spec": {"template": pod}}
+
+
 def checksum_of(data: Mapping[str, str]) -> str:
     """Return a hash of the data; the order of keys does not matter."""
     return hashlib.sha256(orjson.dumps(dict(data), option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -204,7 +214,7 @@ def _short(workload: JsonObject) -> str:
     return str(workload["metadata"]["uid"])[:8]
 
 
-READS = tuple(Reads(each, {INDEX: config_maps_of}) for each in WORKLOADS)
+READS = tuple(Reads(each, {INDEX: config_maps_of}, fields=kept_of) for each in WORKLOADS)
 CHANGES = Counts(
     "gatewright_config_changes", "checksum", "ConfigMaps that were created, or whose data changed."
 )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from controller.runtime.retention import Retention
 from kube.client import Client
 from kube.index import IndexFunction
 from kube.resource import JsonObject, Resource
@@ -26,9 +27,9 @@ class Cache:
         `selected` are the options of a Watch.
         """
         self.resource = resource
-        self.stores = {
-            each: Store(resource) for each in (namespaces if resource.namespaced else ()) or (None,)
-        }
+        self.retention = Retention()
+        watched = (namespaces if resource.namespaced else ()) or (None,)
+        self.stores = {each: Store(resource, self.retention.keep) for each in watched}
         self.watches = [
             Watch(client, resource, store, namespace=namespace, **selected)
             for namespace, store in self.stores.items()
@@ -68,6 +69,11 @@ class Cache:
         """Call `callback` with each change, after it is in the cache."""
         for store in self.stores.values():
             store.subscribers.append(callback)
+
+    def subscribe_touched(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the key of each changed object, also of one that is not cached."""
+        for store in self.stores.values():
+            store.on_touched.append(callback)
 
     def subscribe_served(self, callback: Callable[[], None]) -> None:
         """Call `callback` when the API server starts or stops serving the resource."""
@@ -111,12 +117,22 @@ class Caches:
     def __iter__(self) -> Iterator[Cache]:
         return iter(self._caches.values())
 
-    def of(self, resource: Resource, *, optional: bool = False, labels: str | None = None) -> Cache:
-        """Return the cache of a resource in all watched namespaces; of Secrets, only the metadata.
+    def of(self, resource: Resource, *, optional: bool = False) -> Cache:
+        """Return the cache of all objects of a resource in the watched namespaces.
 
-        With a label selector `labels`, a separate cache of those objects. The cache is `optional`
-        if all its users request an optional one. Raises RuntimeError for a new cache that would
-        never be filled.
+        Of Secrets, it has only the metadata. The cache is `optional` if all its users request an
+        optional one. Raises RuntimeError for a new cache that would never be filled.
+        """
+        cache = self.part_of(resource, optional=optional)
+        cache.retention.keep_all()
+        return cache
+
+    def part_of(
+        self, resource: Resource, *, optional: bool = False, labels: str | None = None
+    ) -> Cache:
+        """Return the cache of a resource, with what its users' `retention` keeps.
+
+        With a label selector `labels`, a separate cache of those objects.
         """
         selected = {"labels": labels, "metadata_only": is_secret(resource), "optional": optional}
         cache = self._get((resource, labels), resource, namespaces=self._namespaces, **selected)
@@ -130,12 +146,14 @@ class Caches:
         A Secret is cached with its contents.
         """
         namespaces = (namespace,) if namespace else ()
-        return self._get(
+        cache = self._get(
             (resource, namespace, name),
             resource,
             namespaces=namespaces,
             fields=f"metadata.name={name}",
         )
+        cache.retention.keep_all()
+        return cache
 
     async def run(self) -> None:
         """List and watch everything until cancelled.

@@ -86,7 +86,7 @@ class Controller:
             self._primary = cache
         if cache not in self.caches:
             self.caches.append(cache)
-            cache.subscribe(partial(self._wake_waiting, cache))
+            cache.subscribe_touched(partial(self._wake_waiting, cache))
 
     def add(
         self, request: ReconcileRequest, *, priority: float = NORMAL, after: float = 0.0
@@ -119,12 +119,12 @@ class Controller:
         """Start no more reconciles."""
         self.queue.close()
 
-    def _wake_waiting(self, cache: Cache, change: Change) -> None:
+    def _wake_waiting(self, cache: Cache, key: str) -> None:
         """Enqueue the requests that wait for this object.
 
         They wait again if this was not the expected change.
         """
-        for request in self._expectations.woken(cache, change.key):
+        for request in self._expectations.woken(cache, key):
             self.add(request)
 
     async def _work(self) -> None:

@@ -23,6 +23,9 @@ class CustomObject(Protocol):
 T = TypeVar("T", bound=CustomObject)
 
 
+KeptFields = Callable[[JsonObject], JsonObject] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """A resource that a planner reads besides the children, and the indexes to find its objects.
@@ -31,11 +34,16 @@ class Reads:
     index of the same name, or all of them without a common index; a change of a cluster-scoped
     object, in every namespace. With a label selector `labels` (equality and existence only), the
     cache has only the selected objects; children of that resource must have these labels.
+
+    The cache has only objects with a value in an index. Of those that are no children it keeps what
+    `fields` returns (default: everything), and name, namespace, uid and versions. That must be
+    enough for the indexes, too: with it, other people's large objects cost little memory.
     """
 
     resource: Resource
     indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
     labels: str | None = None
+    fields: KeptFields = None
 
 
 class Counts(NamedTuple):

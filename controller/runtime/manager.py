@@ -9,7 +9,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.cache import Caches
+from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
@@ -31,6 +31,7 @@ from controller.runtime.sources import (
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.endpoint import Endpoint
+from kube.resource import Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
@@ -123,14 +124,7 @@ class Manager:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """Add the controller of a planned kind; its planner gets the `settings`."""
-        labels = {resource: reads.labels for resource, reads in kind.reads.items()}
-        caches = {
-            each: self.caches.of(each, optional=each in kind.optional, labels=labels.get(each))
-            for each in (kind.resource, *kind.owns, *kind.reads)
-        }
-        for read in (Reads(kind.resource, kind.indexes), *kind.reads.values()):
-            for name, function in read.indexes.items():
-                caches[read.resource].add_index(kind.index_name(name), function)
+        caches = self._caches_of(kind)
         expectations = Expectations()
         metrics = KindMetrics(kind.resource.kind, self.metrics, kind.counts)
         reconciler = Reconciler(
@@ -154,6 +148,26 @@ class Manager:
         for resource in kind.optional:
             caches[resource].subscribe_served(controller.resync)
         self.add(controller)
+
+    def _caches_of(self, kind: PlannedKind[Any]) -> dict[Resource, Cache]:
+        """Return a kind's caches: of its objects, their children, and what its planner reads."""
+        caches = {kind.resource: self.caches.of(kind.resource)}
+        labels = {resource: reads.labels for resource, reads in kind.reads.items()}
+        for each in dict.fromkeys((*kind.owns, *kind.reads)):
+            caches[each] = self.caches.part_of(
+                each, optional=each in kind.optional, labels=labels.get(each)
+            )
+        for owned in kind.owns:
+            caches[owned].retention.keep_children_of(kind.resource)
+        for read in (Reads(kind.resource, kind.indexes), *kind.reads.values()):
+            retention = caches[read.resource].retention
+            if read.indexes:
+                retention.keep_found_by(read.indexes, read.fields)
+            else:
+                retention.keep_all()
+            for name, function in read.indexes.items():
+                caches[read.resource].add_index(kind.index_name(name), function)
+        return caches
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set.

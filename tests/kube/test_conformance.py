@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+import kube.client
+import kube.page
 from kube.errors import (
     AlreadyExists,
     BadRequest,
@@ -382,6 +384,23 @@ async def test_the_pages_of_a_list_are_consistent(api: Api) -> None:
         versions.add(page.version)
     assert names == ["a", "b", "c"]
     assert len(versions) == 1
+
+
+async def test_large_objects_are_listed_in_small_pages(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that grows too large is requested again with fewer objects; none is lost."""
+    monkeypatch.setattr(kube.client, "MAX_PAGE_BYTES", 20_000)
+    monkeypatch.setattr(kube.page, "MAX_PAGE_BYTES", 20_000)
+    names = [f"large-{number:02}" for number in range(12)]
+    for name in names:
+        await api.config_map(name, {"a": "x" * 4_000}, labels={"size": "large"})
+    await api.config_map("larger", {"a": "x" * 40_000}, labels={"size": "large"})
+    listed = api.client.pages(CONFIG_MAP, api.namespace, labels="size=large")
+    pages = [[item["metadata"]["name"] for item in page] async for page in listed]
+    assert [name for page in pages for name in page] == [*names, "larger"]
+    assert max(map(len, pages)) <= 4
+    assert pages[-1] == ["larger"]
 
 
 async def test_listed_objects_have_apiversion_and_kind(api: Api) -> None:

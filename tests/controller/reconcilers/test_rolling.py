@@ -7,7 +7,13 @@ import pytest
 
 from controller.reconcilers.appconfig import APPCONFIG
 from controller.reconcilers.resources import CONFIG_MAP
-from controller.reconcilers.rolling import CHECKSUM, WORKLOADS, annotation_key, config_maps_of
+from controller.reconcilers.rolling import (
+    CHECKSUM,
+    WORKLOADS,
+    annotation_key,
+    config_maps_of,
+    kept_of,
+)
 from controller.runtime.types import RetryableError
 from gatewright.testing import ApiServer, reconcile
 from gatewright.testing.fake_apiserver.server import NAMESPACE
@@ -258,3 +264,21 @@ def test_a_long_name_is_hashed_in_the_annotation() -> None:
     assert one != other
     assert {len(each.partition("/")[2]) for each in (one, other)} == {63}
     assert CHECKSUM not in (one, other)
+
+
+def test_what_the_cache_keeps_of_a_workload_has_its_configmaps() -> None:
+    """However a pod refers to them; the rest of the pod is not kept."""
+    source = {"configMap": {"name": "projected"}}
+    volumes = [
+        {"name": "a", "configMap": {"name": "mounted"}},
+        {"name": "b", "projected": {"sources": [source]}},
+    ]
+    key = {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "single", "key": "a"}}}
+    init = {"name": "init", "env": [key, {"name": "B", "value": "b"}]}
+    pod = {**USES, "initContainers": [init], "volumes": volumes}
+    about = {"annotations": {KEY: "1", "large": "x"}, "labels": {"a": "b"}}
+    workload = {"spec": {"template": {"metadata": about, "spec": pod}}}
+    kept = kept_of(workload)
+    assert set(config_maps_of(kept)) == {"shop-config", "single", "mounted", "projected"}
+    assert kept["spec"]["template"]["metadata"] == {"annotations": {KEY: "1"}}
+    assert kept["spec"]["template"]["spec"].keys() == {"volumes"}
