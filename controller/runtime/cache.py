@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from controller.runtime.retention import Retention
+from controller.runtime.cache_filter import CacheFilter
 from kube.client import Client
 from kube.index import IndexFunction
 from kube.resource import JsonObject, Resource
@@ -27,9 +27,9 @@ class Cache:
         `selected` are the options of a Watch.
         """
         self.resource = resource
-        self.retention = Retention()
+        self.filter = CacheFilter()
         watched = (namespaces if resource.namespaced else ()) or (None,)
-        self.stores = {each: Store(resource, self.retention.keep) for each in watched}
+        self.stores = {each: Store(resource, self.filter.keep) for each in watched}
         self.watches = [
             Watch(client, resource, store, namespace=namespace, **selected)
             for namespace, store in self.stores.items()
@@ -124,13 +124,13 @@ class Caches:
         optional one. Raises RuntimeError for a new cache that would never be filled.
         """
         cache = self.part_of(resource, optional=optional)
-        cache.retention.keep_all()
+        cache.filter.keep_all()
         return cache
 
     def part_of(
         self, resource: Resource, *, optional: bool = False, labels: str | None = None
     ) -> Cache:
-        """Return the cache of a resource, with what its users' `retention` keeps.
+        """Return the cache of a resource, with what its `filter` keeps.
 
         With a label selector `labels`, a separate cache of those objects.
         """
@@ -152,7 +152,7 @@ class Caches:
             namespaces=namespaces,
             fields=f"metadata.name={name}",
         )
-        cache.retention.keep_all()
+        cache.filter.keep_all()
         return cache
 
     async def run(self) -> None:

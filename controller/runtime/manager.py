@@ -158,13 +158,13 @@ class Manager:
                 each, optional=each in kind.optional, labels=labels.get(each)
             )
         for owned in kind.owns:
-            caches[owned].retention.keep_children_of(kind.resource)
+            caches[owned].filter.keep_children_of(kind.resource)
         for read in (Reads(kind.resource, kind.indexes), *kind.reads.values()):
-            retention = caches[read.resource].retention
+            filter = caches[read.resource].filter
             if read.indexes:
-                retention.keep_found_by(read.indexes, read.fields)
+                filter.keep_found_by(read.indexes, read.fields)
             else:
-                retention.keep_all()
+                filter.keep_all()
             for name, function in read.indexes.items():
                 caches[read.resource].add_index(kind.index_name(name), function)
         return caches

@@ -22,7 +22,7 @@ class Observer:
         self.caches = {each: Cache(client, each, namespaces=(namespace,)) for each in resources}
         self._changed = asyncio.Event()
         for resource, cache in self.caches.items():
-            cache.retention.keep_all()
+            cache.filter.keep_all()
             cache.subscribe(self._noter(resource))
 
     def get(self, resource: Resource, name: str) -> JsonObject | None:

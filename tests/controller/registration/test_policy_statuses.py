@@ -86,7 +86,7 @@ class Statuses:
         self.conflicts: dict[str, str] = {}
         self.widened = set[str]()
         self.cache = Cache(client, resource, ())
-        self.cache.retention.keep_all()
+        self.cache.filter.keep_all()
         self.reconciler = PolicyStatuses(
             client,
             self.cache,

@@ -14,7 +14,7 @@ from kube.store import controller_of
 IDENTITY = ("name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp")
 
 
-class Retention:
+class CacheFilter:
     """Which objects of one resource a cache keeps, and how much of them; at first none."""
 
     def __init__(self) -> None:
