@@ -43,7 +43,7 @@ def parse_type(code: str) -> FieldType:
     """Return the type of a code.
 
     `T` is a struct, `[T` a list, `[T key,key` a list whose items have these keys, `[T =` a set,
-    `{T` a map, `:T` a scalar, and "" any value; A `!` before it means that it is atomic.
+    `{T` a map, `:T` a scalar, and "" any value. A `!` before the code means that it is atomic.
     """
     is_atomic, code = code.startswith("!"), code.removeprefix("!")
     if code.startswith("["):

@@ -1,4 +1,4 @@
-"""A package's docstring names all of its modules."""
+"""A package's docstring names all of its modules, and no module is too long."""
 
 import ast
 import re
@@ -14,6 +14,7 @@ PACKAGES_OF_SIMILAR_MODULES = {"api", "commands", "library", "outputs", "policie
 COMMAND = (
     "command"  # the module of a tool's command, which `gatewright.tools` names for all of them
 )
+LONGEST = 400  # lines of a module
 MODULE_NAME = re.compile(r"`([a-z][a-z_]*)`")
 
 
@@ -37,3 +38,13 @@ def test_a_docstring_names_the_modules_of_its_package(path: Path) -> None:
     """A package's docstring names every module, so a new or renamed module must be added."""
     modules = {each.stem for each in path.parent.glob("*.py") if not each.name.startswith("_")}
     assert modules - {COMMAND} - set(MODULE_NAME.findall(docstring(path))) == set()
+
+
+def test_no_module_is_too_long() -> None:
+    """A module does one job; above this length it has several."""
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
+        for package in packages()
+        for path in (ROOT / package).rglob("*.py")
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}

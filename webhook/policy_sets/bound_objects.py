@@ -1,7 +1,7 @@
 """Checks one object of a policy set and turns it into a policy or an exception in force."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,8 +14,9 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import compile_match
-from webhook.engine.policy import Params, Policy, RequestPredicate
+from webhook.engine.policy import Params, Policy
 from webhook.policy_sets.clause_faults import clause_faults, exclude_faults
+from webhook.policy_sets.compiled_rules import Rules
 from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
@@ -24,24 +25,6 @@ OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look
 # second.
 MAX_POLICY_BYTES = 64 * 1024
 POLICY_SET_KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
-
-NO_PARAMS = Params.model_construct()
-ANYWHERE = MatchSpec.model_construct()
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The compiled rules of a policy object: a policy, parameters, and when it applies.
-
-    `policy` is None if the object names a built-in policy and only adds match conditions.
-    """
-
-    policy: Policy | None = None
-    params: Params = NO_PARAMS
-    match: MatchSpec = ANYWHERE  # where they apply, kinds by their short names
-    condition: RequestPredicate | None = None
-    needs: frozenset[str] = frozenset()  # what must be looked up for the condition
-    depends_on_sender: bool = False  # whether the condition depends on the user or the operation
 
 
 def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPolicy | BoundException:

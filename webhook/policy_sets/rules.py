@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from config.api.policy import AdmissionPolicySpec
 from webhook.engine import Params, Policy, Request
 from webhook.engine.kinds import Target
-from webhook.policy_sets.bound_objects import Rules
+from webhook.policy_sets.compiled_rules import Rules
 from webhook.policy_sets.expressions import Expressions, Spec
 from webhook.policy_sets.rule_resources import resources_of
 
