@@ -115,6 +115,11 @@ class PostgreSQLStatus(Status):
     last_backup_time: Rfc3339Time | None = Field(
         None, description="When the last successful backup was complete."
     )
+    roles_job: str | None = Field(
+        None,
+        description="Finished Job that created users and databases, if its time to live deletes "
+        "it: it does not run again.",
+    )
 
 
 class PostgreSQL(CustomResource):

@@ -205,7 +205,7 @@ def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:
     left = removal(spec.deletion_policy, stored, claims, is_deleting=parent.is_deleting)
     dumps = _claims_of(observed, mysql_backups.name_of(name))
     writes = [
-        *mysql.writes(server, kept.template),
+        *mysql.writes(server, kept.template, stored),
         *kept.patches,
         *_mysql_backups(parent, server, spec, dumps),
         *left.writes,

@@ -11,8 +11,19 @@ from config.api.meta import CustomResource
 
 # Labels that describe the application are inherited, no matter which writer set them.
 HANDED_ON = frozenset({"app.kubernetes.io/name", "app.kubernetes.io/part-of"})
+# Labels that Kubernetes' controllers set on the pods of workloads: the API server refuses a Job
+# whose template has another `job-name` or `controller-uid`.
+SET_BY_KUBERNETES = frozenset(
+    {
+        "job-name",
+        "controller-uid",
+        "pod-template-hash",
+        "pod-template-generation",
+        "controller-revision-hash",
+    }
+)
 # Labels that describe the object itself, or that selectors use.
-KEPT = frozenset({"app", "managed-by", "version"})
+KEPT = frozenset({"app", "managed-by", "version"}) | SET_BY_KUBERNETES
 LABELS = "metadata.labels"
 
 

@@ -85,8 +85,11 @@ def password(server: str, key: str) -> JsonObject:
     return {"secretKeyRef": {"name": f"{server}-mysql-credentials", "key": key}}
 
 
-def writes(server: Server, template: JsonObject) -> list[Write]:
-    """Return the writes for a server; `template` is its claim template."""
+def writes(server: Server, template: JsonObject, stored: JsonObject | None) -> list[Write]:
+    """Return the writes for a server.
+
+    `template` is its claim template, and `stored` its existing StatefulSet.
+    """
     metadata = server.metadata("mysql-credentials")
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
@@ -96,7 +99,7 @@ def writes(server: Server, template: JsonObject) -> list[Write]:
             {f"data.{key}": Random(32) for key in ("root-password", "password")},
             origin=METADATA,
         ),
-        Apply(_stateful_set(server, template), ORIGIN),
+        Apply(_stateful_set(server, template, stored), ORIGIN),
         Apply(_service(server, server.metadata("headless"), headless), METADATA),
         Apply(_service(server, server.metadata(), {}), METADATA),
     ]
@@ -113,8 +116,10 @@ def claim_template(server: Server) -> JsonObject:
     return new_template(VOLUME, server.volume, server.metadata()["labels"])
 
 
-def _stateful_set(server: Server, template: JsonObject) -> JsonObject:
+def _stateful_set(server: Server, template: JsonObject, stored: JsonObject | None) -> JsonObject:
     metadata = server.metadata()
+    # Parallel also replaces a pod that never became ready. The field is immutable.
+    policy = "Parallel" if stored is None else stored["spec"].get("podManagementPolicy")
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -125,6 +130,7 @@ def _stateful_set(server: Server, template: JsonObject) -> JsonObject:
         "spec": {
             "replicas": 1,
             "serviceName": f"{server.name}-headless",
+            **({"podManagementPolicy": policy} if policy else {}),
             "selector": {"matchLabels": server.selector},
             "template": {"metadata": {"labels": metadata["labels"]}, "spec": _pod(server)},
             "volumeClaimTemplates": [template],

@@ -76,7 +76,6 @@ def _steps(
     leading, class_problem = services(database), without_class(stored.claims, observed)
     replicas = ready_replicas(observed.child(STATEFUL_SET, database.name))
     waiting = progress(replicas, database.spec.replicas)
-    create_users = [Apply(job, roles.JOB_ORIGIN)] if job else []
     return (
         Step(
             "credentials",
@@ -119,9 +118,9 @@ def _steps(
         ),
         Step(
             "users and databases",
-            [*create_users, *roles.superseded(database, observed, job)],
+            roles.writes(database, observed, job),
             depends_on=("service",),
-            ready=roles.is_done(observed, job),
+            ready=roles.is_done(database, observed, job),
             doing="failed to create users and databases",
             note=roles.failure(observed, job) or "",
         ),
@@ -165,12 +164,12 @@ def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
 def _status(
     database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool
 ) -> PostgreSQLStatus:
-    child = observed.child(STATEFUL_SET, database.name)
+    child, version = observed.child(STATEFUL_SET, database.name), version_of(database, stored)
     return PostgreSQLStatus(
         phase=_phase(database, observed, is_up=is_up),
         replicas=(child or {}).get("status", {}).get("replicas", 0),
         ready_replicas=ready_replicas(child),
-        version=version_of(database, stored),
+        version=version,
         storage=stored.smallest,
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",
         secret=credentials(database),
@@ -178,6 +177,7 @@ def _status(
             f"{key}={value}" for key, value in selector(database, "database").items()
         ),
         last_backup_time=backups.last_time(database, observed),
+        roles_job=roles.expiring(database, observed, roles.job(database, observed, version)),
     )
 
 

@@ -74,7 +74,8 @@ def stateful_set(
         "spec": {
             "serviceName": headless(database),
             "replicas": database.spec.replicas,
-            # a standby waits for the primary itself, so it must not delay the primary's start
+            # A standby waits for the primary itself, so it must not delay the primary's start.
+            # Parallel also replaces a pod that never became ready.
             "podManagementPolicy": "Parallel",
             "selector": {"matchLabels": selector(database, "database")},
             "persistentVolumeClaimRetentionPolicy": {

@@ -21,7 +21,16 @@ from controller.reconcilers.postgresql_pods import (
     volumes,
 )
 from controller.reconcilers.resources import JOB, SECRET
-from controller.runtime.plan import CreateOnly, Delete, Observed, Problem, Random, Reference
+from controller.runtime.plan import (
+    Apply,
+    CreateOnly,
+    Delete,
+    Observed,
+    Problem,
+    Random,
+    Reference,
+    Write,
+)
 from kube.resource import JsonObject
 
 TRIES = 10
@@ -139,7 +148,7 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
     return {**pod([container], [*volumes(database), users]), "restartPolicy": "Never"}
 
 
-def superseded(
+def _superseded(
     database: PostgreSQL, observed: Observed, desired: JsonObject | None
 ) -> list[Delete]:
     """Return the deletions of Jobs that a newer one replaced."""
@@ -159,9 +168,43 @@ def superseded(
     ]
 
 
-def is_done(observed: Observed, desired: JsonObject | None) -> bool:
-    """Return whether the Job has finished."""
-    return desired is None or _condition(observed, desired, "Complete") is not None
+def is_done(database: PostgreSQL, observed: Observed, desired: JsonObject | None) -> bool:
+    """Return whether the Job has finished; it may have been deleted by its time to live."""
+    return (
+        desired is None
+        or _condition(observed, desired, "Complete") is not None
+        or _is_expired(database, observed, desired)
+    )
+
+
+def writes(database: PostgreSQL, observed: Observed, desired: JsonObject | None) -> list[Write]:
+    """Return the creation of the Job, and the deletions of those that it replaces.
+
+    A Job that finished and that its time to live deletes is not created again.
+    """
+    deletes = _superseded(database, observed, desired)
+    if desired is None or _is_expired(database, observed, desired):
+        return [*deletes]
+    return [Apply(desired, JOB_ORIGIN), *deletes]
+
+
+def expiring(database: PostgreSQL, observed: Observed, desired: JsonObject | None) -> str | None:
+    """Return the name of the finished Job, for the status, if its time to live deletes it."""
+    if desired is None or not _is_expired(database, observed, desired):
+        return None
+    return str(desired["metadata"]["name"])
+
+
+def _is_expired(database: PostgreSQL, observed: Observed, desired: JsonObject) -> bool:
+    """Return whether the finished Job is deleted by its time to live, which an admission rule set.
+
+    A Job without one stays. Deleting it by hand runs it again.
+    """
+    stored = observed.child(JOB, desired["metadata"]["name"])
+    if stored is None:
+        return bool(database.status.roles_job == desired["metadata"]["name"])
+    has_end = stored.get("spec", {}).get("ttlSecondsAfterFinished") is not None
+    return has_end and _condition(observed, desired, "Complete") is not None
 
 
 def failure(observed: Observed, desired: JsonObject | None) -> Problem | None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from config.defaulting import defaulted
+from controller.reconcilers.resources import CRON_JOB, JOB
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.diff import difference
 from controller.runtime.plan import Apply
@@ -46,6 +47,38 @@ async def test_stored_children_equal_the_desired_ones(
         stored = await user.get(resource, name, place)
         differences[resource.kind, name] = difference(stored, desired)
     assert differences == dict.fromkeys(differences)
+
+
+OF_KUBERNETES = (
+    "job-name",
+    "controller-uid",
+    "pod-template-hash",
+    "pod-template-generation",
+    "controller-revision-hash",
+    "batch.kubernetes.io/job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-completion-index",
+    "apps.kubernetes.io/pod-index",
+    "statefulset.kubernetes.io/pod-name",
+)
+
+
+async def test_labels_that_kubernetes_sets_itself_make_no_child_invalid(
+    plane: ControlPlane, place: str, user: Client
+) -> None:
+    """The API server accepts every child of a parent with all of them, and the Jobs of its CronJobs."""
+    for case in cases():
+        labels = dict.fromkeys(OF_KUBERNETES, "theirs")
+        metadata = {**case.object["metadata"], "labels": labels}
+        for (resource, name), desired in children(
+            Case(case.kind, {**case.object, "metadata": metadata}), place
+        ).items():
+            await user.apply(resource, desired, field_manager=FIELD_MANAGER, dry_run=True)
+            if resource == CRON_JOB:
+                template = desired["spec"]["jobTemplate"]
+                about = {**template["metadata"], "name": f"{name}-1", "namespace": place}
+                job = {"apiVersion": "batch/v1", "kind": "Job", "spec": template["spec"]}
+                await user.create(JOB, {**job, "metadata": about}, dry_run=True)
 
 
 def without_one(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -168,6 +168,18 @@ def test_it_is_ready_once_its_pod_is() -> None:
     assert plan.status.to_api()["endpoints"]["database"] == "mysql://shop-db.eu.svc:3306"
 
 
+@pytest.mark.parametrize(
+    ("stored", "policy"), [(None, "Parallel"), ("OrderedReady", "OrderedReady")]
+)
+def test_a_pod_that_never_became_ready_is_replaced(stored: str | None, policy: str) -> None:
+    """The policy Parallel does that. An existing StatefulSet keeps its own, since it is immutable."""
+    children = []
+    if stored:
+        children = [ready(server(planned()))]
+        children[0]["spec"]["podManagementPolicy"] = stored
+    assert server(planned(given(children)))["spec"]["podManagementPolicy"] == policy
+
+
 @pytest.mark.parametrize("has_data", [False, True])
 def test_passwords_of_a_volume_that_has_data_are_set_as_it_starts(
     tmp_path: Path, has_data: bool

@@ -597,6 +597,32 @@ def test_invalid_names_are_reported() -> None:
     assert writes(plan, "users and databases") == []
 
 
+@pytest.mark.parametrize(
+    ("ttl", "is_there", "remembered", "runs"),
+    [
+        (None, True, False, True),
+        (None, False, False, True),
+        (5, True, False, False),
+        (5, True, True, False),
+        (5, False, True, False),
+        (5, False, False, True),
+    ],
+)
+def test_a_job_that_its_time_to_live_deletes_does_not_run_again(
+    ttl: int | None, is_there: bool, remembered: bool, runs: bool
+) -> None:
+    """The status has its name; one without a time to live stays, and runs again if it is deleted."""
+    (job,) = made(planned(**APP), "Job")
+    name = job["metadata"]["name"]
+    done = [{"type": "Complete", "status": "True"}]
+    stored = child("Job", name, spec={"ttlSecondsAfterFinished": ttl}, status={"conditions": done})
+    status = {"rolesJob": name} if remembered else {}
+    plan = planned(children=[stored] if is_there else [], status=status, **APP)
+    assert bool(made(plan, "Job")) is runs
+    assert plan.status.to_api().get("rolesJob") == (None if runs else name)
+    assert step_of(plan, "users and databases").ready is (is_there or not runs)
+
+
 # Backups
 
 
