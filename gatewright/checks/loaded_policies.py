@@ -74,9 +74,12 @@ class PoliciesInForce:
         others = [each for each in more if each.name not in own]
         return cls.of(documents, found, home, planners, now, others)
 
-    def judge(self, known: Known, namespace: str) -> ManifestJudge:
-        """Return the judge of manifests; `namespace` is the default namespace of objects."""
-        return ManifestJudge(self.engine, known, namespace, self.now)
+    def judge(self, known: Known, namespace: str, *, applies: bool = False) -> ManifestJudge:
+        """Return the judge of manifests; `namespace` is the default namespace of objects.
+
+        `applies` is as for ManifestJudge.
+        """
+        return ManifestJudge(self.engine, known, namespace, self.now, applies=applies)
 
     def judged(self, documents: Sequence[Document], namespace: str) -> Iterator[JudgedManifest]:
         """Yield the verdict on each document; the policies look up objects in the documents, too.

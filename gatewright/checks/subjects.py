@@ -36,6 +36,8 @@ class Subjects:
     namespace: str
     labels: Mapping[str, Labels]
     reviews: Sequence[Document | DocumentError] = ()
+    applies: bool = False
+    """Whether `namespace` was named, so that objects without one would be applied to it."""
 
     @property
     def may_have_children(self) -> bool:
@@ -95,7 +97,7 @@ class Subjects:
         self, sources: Sources, sets: Sequence[PoliciesInForce], known: Known
     ) -> Iterator[Verdicts]:
         yield from map(DocumentError, sources.problems)
-        judges = [each.judge(known, self.namespace) for each in sets]
+        judges = [each.judge(known, self.namespace, applies=self.applies) for each in sets]
         for document in progress(sources.judged, "judged"):
             yield _verdicts(document, judges)
         for review in progress(self.reviews, "judged"):

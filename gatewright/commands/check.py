@@ -30,6 +30,7 @@ from gatewright.console.options import (
     REGISTRY_ACCESS,
     NamedPath,
     future,
+    names_namespace,
     settings_options,
 )
 from gatewright.console.terminal import show_diff
@@ -157,7 +158,12 @@ def command(
         checker = Checker(
             settings,
             home or settings.namespace or HOME,
-            Subjects(sources if manifests else None, namespace, namespace_labels),
+            Subjects(
+                sources if manifests else None,
+                namespace,
+                namespace_labels,
+                applies=names_namespace(),
+            ),
             registry_access=registry_access,
         )
         asyncio.run(checker.run())

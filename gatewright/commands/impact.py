@@ -28,6 +28,7 @@ from gatewright.console.options import (
     REGISTRY_ACCESS,
     NamedPath,
     PolicyPath,
+    names_namespace,
     settings_options,
 )
 from gatewright.outputs import OUTPUTS, InputProblem, Output, SubjectResult, write
@@ -92,7 +93,7 @@ def command(
     comparison = Comparison(
         settings,
         home or settings.namespace or HOME,
-        Subjects(sources, namespace, namespace_labels, recorded),
+        Subjects(sources, namespace, namespace_labels, recorded, applies=names_namespace()),
         registry_access=registry_access,
     )
     then = comparison.now if at is None else at.replace(tzinfo=UTC)

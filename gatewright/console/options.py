@@ -121,6 +121,12 @@ class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
         return namespace, {key: label for key, _, label in pairs}
 
 
+def names_namespace() -> bool:
+    """Return whether the command line of the running command has --namespace."""
+    source = click.get_current_context().get_parameter_source("namespace")
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 NAMESPACE = click.option(
     "-n",
     "--namespace",

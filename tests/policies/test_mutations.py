@@ -1,6 +1,7 @@
 """Mutating policies on random pods: the patch yields the mutated object, is idempotent, and changes nothing else."""
 
 import copy
+from dataclasses import replace
 
 import jsonpatch
 import pytest
@@ -9,11 +10,15 @@ from hypothesis import strategies as st
 
 from config.quantities import parse_quantity
 from tests.characters import CHARACTERS
+from tests.policies.trials import trials_of_policy
 from tests.webhook.asking import ask
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.jsonpatch import same
 from webhook.engine.match import Match
+from webhook.engine.request import MIRROR, NODES
+from webhook.harness.bases import merge
+from webhook.harness.reviews import ask as ask_review
 from webhook.policies._images import parse_registry
 from webhook.policy_sets.catalogue import catalogue
 
@@ -249,3 +254,29 @@ def test_a_pod_without_containers_is_left_alone(policy):
     params = {"limits": {"cpu": "1"}} if policy == "resource-defaults" else {"mirrors": MIRRORS}
     pod = dict.fromkeys((*LISTS, "volumes"))
     assert asked(policy, params).mutate(ask(carrying("Pod", pod))).operations == []
+
+
+MUTATING = [
+    name
+    for name, policy in catalogue().items()
+    if policy.mutate is not None and any(each.kind.kind == "Pod" for each in policy.targets)
+]
+
+
+@pytest.mark.parametrize("name", MUTATING)
+def test_no_policy_changes_a_mirror_pod(name):
+    """The kubelet runs a static pod as its file says, whatever its mirror shows."""
+    annotation = {"metadata": {"annotations": {MIRROR: "1"}}}
+    changed = 0
+    for trial in trials_of_policy(name):
+        own = trial.admission
+        if own.operation != "CREATE" or own.about["kind"] != "Pod":
+            continue
+        pod = merge(own.object, annotation)
+        by_user, by_node = (
+            ask_review(trial.engine, replace(own, object=pod, groups=groups), trial.looked_up)
+            for groups in (own.groups, (NODES,))
+        )
+        changed += by_user.object not in (pod, None)
+        assert by_node.object in (pod, None)
+    assert changed

@@ -18,7 +18,7 @@ from webhook.policies.pod_security import LEVELS, NEWEST, PodSecurity
 from webhook.policies.volume_types import VolumeType
 
 MODULE = Path(__file__).parents[1] / "controlplane" / "podsecurity"
-ASKED = [(level, f"v1.{minor}") for level in LEVELS for minor in range(NEWEST + 2)]
+ASKED = [(level, f"v1.{minor}") for level in LEVELS for minor in range(NEWEST + 1)]
 ASKED += [(level, "latest") for level in LEVELS]
 POLICIES = [PodSecurity(level=level, version=version) for level, version in ASKED]
 

@@ -136,11 +136,13 @@ class Engine:
         """Run each mutating policy that applies, in order, on the result of the previous one.
 
         The request's object is patched in place. A request without an object (DELETE), or for one
-        that is being deleted, is never patched.
+        that is being deleted, is never patched, and neither is a mirror pod.
         """
         attributes = request.attributes
         found = self._mutating.policies_for(attributes)
         if found.kind is None or request.object is None or request.is_being_deleted:
+            return Verdict()
+        if request.is_mirror_pod:
             return Verdict()
         request = request.of_kind(found.kind)
         patcher = Patcher(request)

@@ -18,6 +18,8 @@ NAMESPACE = "namespace"
 PARENT = "parent"
 # there where a mutation came before: names of look-ups that policies which change objects lacked
 LACKED = "lacked"
+MIRROR = "kubernetes.io/config.mirror"  # the annotation of a mirror pod
+NODES = "system:nodes"
 GENERATED = "xxxxx"  # as long as the suffix that the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # the API server sets it on every Namespace
 # Metadata that a deletion changes.
@@ -197,6 +199,17 @@ class Request(Fields):
         for object in (self.lookup(PARENT),) if is_of_parent else (self.object, self.old_object):
             if object is not None:
                 yield Fields(object).mapping(f"{metadata}.labels")
+
+    @property
+    def is_mirror_pod(self) -> bool:
+        """Whether it is the mirror of a static pod, which runs as the file on its node says."""
+        metadata = self.value.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        if not isinstance(annotations, dict) or MIRROR not in annotations:
+            return False
+        # Only nodes create mirror pods, and no update adds the annotation.
+        is_update = self.attributes.operation == "UPDATE"
+        return self.resource_kind == "Pod" and (is_update or NODES in self.attributes.groups)
 
     def pod(self) -> Fields | None:
         """Return the spec of the pod, or of the pod template; None if there is none."""

@@ -66,13 +66,20 @@ class JudgedManifest:
 class ManifestJudge:
     """Judges manifests one by one with an engine, given what is `known` of their cluster."""
 
-    def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime) -> None:
-        """Use this engine and cluster, and this default namespace for manifests."""
+    def __init__(
+        self, engine: Engine, known: Known, namespace: str, now: datetime, *, applies: bool = False
+    ) -> None:
+        """Use this engine and cluster, and this default namespace for manifests.
+
+        With `applies`, an object without a namespace gets this one, as from the API server;
+        otherwise it may be applied to another.
+        """
         self._engine = engine
         self._known = known
         kinds = (target.kind for each in engine.policies for target in each.policy.targets)
         self._kinds = {(kind.group, kind.kind): kind for kind in kinds} | known.kinds
         self._namespace = namespace
+        self._applies = applies
         self._always = {NOW: now, IN_FORCE: engine.policies}
         self._anywhere: dict[frozenset[str], Engine | None] = {}
 
@@ -98,6 +105,8 @@ class ManifestJudge:
             object = defaulted(stored(as_served(document.value)))
         except ConversionError as error:
             raise DocumentError(f"{document.where()}: {error}") from None
+        if self._applies and where:
+            object = {**object, "metadata": {**object["metadata"], "namespace": where}}
         namespace = reviewed_namespace(object, where)
         resource = "" if kind is None else kind.plural
         return Admission(object, namespace=namespace, sent=sent, resource=resource), where

@@ -11,6 +11,7 @@ from webhook.engine.globs import MAX_MATCHED, Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation
+from webhook.policies._records import is_of_every_namespace
 
 MAX_PROGRAM = 1000  # instructions of a compiled expression; [a-z]{1,1000} has 2,000
 
@@ -60,7 +61,7 @@ class OnMetadata(Params):
     ) -> Iterator[Violation]:
         """Yield a violation for each key that `field` lacks, or has with another value."""
         metadata = request.fields("metadata") if self.where == "objects" else request.pod_metadata()
-        if metadata is None:
+        if metadata is None or is_of_every_namespace(request):
             return
         found = metadata.texts(field)
         for key, pattern in patterns.items():

@@ -86,6 +86,7 @@ CHECKS = (
     _baseline(27, sysctls.POLICY, allowed=sysctls.SAFE_1_27),
     _baseline(29, sysctls.POLICY, allowed=sysctls.SAFE_1_29),
     _baseline(32, sysctls.POLICY, allowed=sysctls.SAFE_1_32),
+    _baseline(37, sysctls.POLICY, allowed=sysctls.SAFE_1_37),
     _baseline(0, windows_host_process.POLICY),
     _restricted(22, capabilities.POLICY, judge=capabilities.validate),
     _restricted(25, capabilities.POLICY),

@@ -6,11 +6,23 @@ from webhook.engine import Fields, Request
 
 # Kinds that their controllers find by comparing templates.
 COPIES = ("ReplicaSet", "ReplicationController")
+# Objects that the controllers of Kubernetes and of OpenShift create in every namespace, and without
+# which no pod starts there.
+OF_EVERY_NAMESPACE = {
+    ("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt"),
+    ("ConfigMap", "openshift-service-ca.crt"),
+    ("ServiceAccount", "builder"), ("ServiceAccount", "deployer"),
+}  # fmt: skip
 
 
 def having(records: Iterable[Fields], field: str) -> list[Fields]:
     """Return the records that set a field: most do not, and reading costs more."""
     return [each for each in records if each.value.get(field) is not None]
+
+
+def is_of_every_namespace(request: Request) -> bool:
+    """Return whether Kubernetes itself creates an object of this name in every namespace."""
+    return (request.kind, request.name) in OF_EVERY_NAMESPACE
 
 
 def is_controlled(object: Fields) -> bool:

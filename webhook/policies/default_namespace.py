@@ -3,9 +3,9 @@
 Why: an object in `default` is usually there because its manifest names no namespace. Quotas, RBAC
 and network policies are set per namespace, so none of those meant for the object apply.
 
-Judged: every namespaced kind in the table. The objects that Kubernetes itself creates there are
-ignored: the Service `kubernetes`, the ServiceAccount `default` and the ConfigMap
-`kube-root-ca.crt`.
+Judged: every namespaced kind in the table. The objects that Kubernetes itself creates in every
+namespace, and the Service `kubernetes`, are ignored. A manifest without a namespace is judged where
+it is applied: by the webhook, and by `gatewright check -n NAMESPACE`.
 
 Allowed: any other namespace.
 Denied:  a Deployment without `metadata.namespace`, applied while the kubeconfig names no namespace.
@@ -13,18 +13,19 @@ Fix: set `metadata.namespace`.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._records import is_of_every_namespace
 
-DEFAULT = "default"
-KEPT = {("Service", "kubernetes"), ("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
+DEFAULT, FIELD = "default", "metadata.namespace"
+API = "Service", "kubernetes"
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for an object in this namespace."""
-    if request.attributes.namespace == DEFAULT and (request.kind, request.name) not in KEPT:
+    is_of_kubernetes = (request.kind, request.name) == API or is_of_every_namespace(request)
+    # The API server sets the namespace of each object; the manifest of a file may leave it open.
+    if request.string(FIELD) == DEFAULT and not is_of_kubernetes:
         rule = "no objects are allowed in this namespace"
-        yield request.violation(
-            "metadata.namespace", DEFAULT, rule, "set the namespace where it belongs"
-        )
+        yield request.violation(FIELD, DEFAULT, rule, "set the namespace where it belongs")
 
 
 POLICY = Policy("default-namespace", validate=validate, kinds="namespaced", category="workloads")

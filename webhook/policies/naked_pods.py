@@ -14,13 +14,10 @@ Fix: use a Deployment, a StatefulSet, a DaemonSet or a Job.
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies._records import is_controlled
 
-MIRROR = "kubernetes.io/config.mirror"
-
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for a pod without a controller."""
-    is_by_node = "system:nodes" in request.attributes.groups
-    if is_controlled(request) or (is_by_node and MIRROR in request.texts("metadata.annotations")):
+    if is_controlled(request) or request.is_mirror_pod:
         return
     found = "no owner that is its controller"
     rule = "pods must have a controller that recreates them"

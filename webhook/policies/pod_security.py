@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from webhook.engine import NAMESPACE_LABELS, Params, Policy, Request, Violations
 from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, checks
@@ -35,7 +35,19 @@ CheckName = Literal[
     "run-as-user", "seccomp-profiles", "selinux-options", "sysctls", "volume-types",
     "windows-host-process",
 ]  # fmt: skip
-PodSecurityVersion = Annotated[str, Field(pattern=r"^(latest|v?1\.(0|[1-9][0-9]{0,3}))$")]
+
+
+def _require_known(version: str) -> str:
+    if version != "latest" and int(version.partition(".")[2]) > NEWEST:
+        raise ValueError(f"is unknown: the newest version is 1.{NEWEST}; use latest, or upgrade")
+    return version
+
+
+PodSecurityVersion = Annotated[
+    str,
+    Field(pattern=r"^(latest|v?1\.(0|[1-9][0-9]{0,3}))$"),
+    AfterValidator(_require_known),
+]
 
 
 class PodSecurity(Params):
@@ -81,7 +93,7 @@ def level_and_version(
 
 
 def _minor(version: str) -> int:
-    """Return the minor version; NEWEST for later ones, which changed nothing."""
+    """Return the minor version; NEWEST for a label with a later one, as the API server does."""
     return NEWEST if version == "latest" else min(int(version.partition(".")[2]), NEWEST)
 
 

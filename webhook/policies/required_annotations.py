@@ -5,6 +5,10 @@ Why: an owner's address or a link to a run book helps only if every object has o
 A pattern is a glob (`*@example.com`) or a regular expression between slashes (RE2 syntax); it must
 match the whole value.
 
+Judged: every kind in the table, unless `match` names kinds; objects of controllers and the release
+Secrets of Helm too. The objects that Kubernetes itself creates in every namespace are ignored: the
+ServiceAccount `default`, the ConfigMap `kube-root-ca.crt`, and OpenShift's.
+
 Allowed: `annotations: {owner: shop@example.com}` with `annotations: {owner: "*@example.com"}`.
 Denied:  the annotation missing, or `owner: shop`.
 Fix: add the annotation, or correct its value.

@@ -5,6 +5,10 @@ Why: on-call routing, cost allocation and selectors depend on labels.
 A pattern is a glob (`team-*`) or a regular expression between slashes (`/[0-9]{4}/`, RE2 syntax);
 it must match the whole value.
 
+Judged: every kind in the table, unless `match` names kinds; objects of controllers and the release
+Secrets of Helm too. The objects that Kubernetes itself creates in every namespace are ignored: the
+ServiceAccount `default`, the ConfigMap `kube-root-ca.crt`, and OpenShift's.
+
 Allowed: `labels: {team: team-shop}` with `labels: {team: team-*}`.
 Denied:  the label missing, or `team: shop`.
 Fix: add the label, or correct its value.

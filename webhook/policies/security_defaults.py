@@ -10,14 +10,17 @@ containers instead.
 
 Exempt: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers;
 `runAsNonRoot` of containers with user 0 or added root capabilities; `allowPrivilegeEscalation` of
-containers that add SYS_ADMIN; added capabilities, which are not dropped. Existing Pods and Jobs are
-immutable and not changed, except for new ephemeral containers of a Pod. ReplicaSets of a Deployment
-are not changed, since the Deployment would no longer recognize them. An update that does not change
-the pod template is not changed, since that would restart its pods.
+containers that add SYS_ADMIN; added capabilities, which are not dropped; the seccomp profile of
+pods and containers with one in an old annotation (`seccomp.security.alpha.kubernetes.io/pod`),
+which the API server accepts only beside an equal field. Existing Pods and Jobs are immutable and
+not changed, except for new ephemeral containers of a Pod. ReplicaSets of a Deployment are not
+changed, since the Deployment would no longer recognize them. An update that does not change the pod
+template is not changed, since that would restart its pods.
 Fix: for an image that needs more, set it explicitly: `securityContext: {runAsNonRoot: false}`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -27,9 +30,13 @@ from webhook.engine import Container, Fields, Params, Patches, Policy, Request
 from webhook.policies._records import is_copy
 from webhook.policies._security_contexts import in_user_namespace, is_windows
 from webhook.policies.capabilities import ADD, ALL, DROP, Capability
+from webhook.policies.seccomp_profiles import CONTAINER_ANNOTATION, POD_ANNOTATION
 
+# The API server takes a seccomp profile beside these old annotations only if both say the same.
+ANNOTATED_DEFAULTS = ("runtime/default", "docker/default")
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
 CONTEXT = "securityContext"
+SECCOMP = f"{CONTEXT}.seccompProfile.type"
 USER, NON_ROOT = f"{CONTEXT}.runAsUser", f"{CONTEXT}.runAsNonRoot"
 OS = "kubernetes.io/os"
 
@@ -70,7 +77,7 @@ class SecurityDefaults(Params):
             (f"{CONTEXT}.runAsGroup", self.run_as_group, MAY_BE_ROOT),
             (f"{CONTEXT}.seLinuxOptions.level", self.selinux_level, PRIVILEGED),
             (
-                f"{CONTEXT}.seccompProfile.type",
+                SECCOMP,
                 "RuntimeDefault" if self.seccomp_profile else None,
                 PRIVILEGED,
             ),
@@ -92,10 +99,17 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
     }
     # A container with an exception must not inherit the pod's settings.
     hands_down = not is_debugged and not request.excepted
+    annotated = _annotated_profiles(request)
     for path, value, exempt in params.inherited:
-        if pod is not None and pod.is_set(path):
+        by_annotation = annotated if path == SECCOMP else ()
+        if pod is not None and (pod.is_set(path) or POD_ANNOTATION in by_annotation):
             continue
-        unset = [each for each in containers if not (each.security_context and each.is_set(path))]
+        unset = [
+            each
+            for each in containers
+            if not (each.security_context and each.is_set(path))
+            and f"{CONTAINER_ANNOTATION}{each.name}" not in by_annotation
+        ]
         free = [each for each in unset if requested[each] < exempt]
         if pod is not None and hands_down and free and len(free) == len(unset):
             yield pod.set(path, value)
@@ -118,6 +132,13 @@ def _is_exempt(pod: Fields | None) -> bool:
     return (
         is_windows(pod) or in_user_namespace(pod) or pod.texts("nodeSelector").get(OS) == "windows"
     )
+
+
+def _annotated_profiles(request: Request) -> Collection[str]:
+    """Return the old annotations with a seccomp profile other than the default one."""
+    metadata = request.pod_metadata()
+    annotations = {} if metadata is None else metadata.texts("annotations")
+    return {key for key, profile in annotations.items() if profile not in ANNOTATED_DEFAULTS}
 
 
 def _is_created_now(request: Request) -> bool:

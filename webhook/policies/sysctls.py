@@ -32,6 +32,11 @@ SAFE_1_29 = [
     "net.ipv4.tcp_keepalive_probes",
 ]
 SAFE_1_32 = [*SAFE_1_29, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]
+SAFE_1_37 = [
+    *SAFE_1_32,
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_notsent_lowat",
+]
 SWAPPED = str.maketrans("./", "/.")
 
 
@@ -39,7 +44,7 @@ class Sysctls(Params):
     """Which sysctls pods may set."""
 
     allowed: Globs = Field(
-        Globs(SAFE_1_32), description="sysctls that may be set; `*` matches any part of a name"
+        Globs(SAFE_1_37), description="sysctls that may be set; `*` matches any part of a name"
     )
     denied: Globs = Field(
         Globs(), description="sysctls that may not be set even where they are allowed, likewise"
