@@ -17,6 +17,7 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 # Characters of the globs in one matchCondition: the API server's limit of an expression is 100,000.
 MAX_GLOBS_TEXT = 50_000
+MAX_REPEATED_TEXT = 4_000  # characters of names in the conditions of several webhooks
 NEGATED: dict[Operator, Operator] = {
     "In": "NotIn",
     "NotIn": "In",
@@ -160,11 +161,29 @@ def fit(places: Iterable[NamespaceScope], limit: int) -> Fit:
     cannot say "this label, or that one".
     """
     merged = merge(places)
-    found = disjoint(merged, limit)
-    if found is not None:
-        return Fit(found)
-    found = disjoint(merge(_relaxed(merged)), limit)
-    return Fit((EVERYWHERE,) if found is None else found, widened=True)
+    for widened in (False, True):
+        scopes = merge(_relaxed(merged)) if widened else merged
+        for ordered in _orders(scopes):
+            if (found := disjoint(ordered, limit)) is not None:
+                return Fit(found, widened)
+    return Fit((EVERYWHERE,), widened=True)
+
+
+def _orders(places: list[NamespaceScope]) -> Iterator[list[NamespaceScope]]:
+    """Yield the orders in which scopes are made disjoint: each is left out of all later ones.
+
+    A long list of names is the last one, so that it is not repeated.
+    """
+    names = {place: sum(map(len, _names_in(place))) for place in places}
+    if max(names.values(), default=0) > MAX_REPEATED_TEXT:
+        yield sorted(places, key=lambda place: names[place] > MAX_REPEATED_TEXT)
+    yield places
+
+
+def _names_in(place: NamespaceScope) -> Iterator[str]:
+    for condition in place:
+        if isinstance(condition, NamePatterns):
+            yield from condition.patterns
 
 
 def disjoint(places: Iterable[NamespaceScope], limit: int) -> tuple[NamespaceScope, ...] | None:

@@ -58,14 +58,19 @@ class Cluster:
         self.plane = plane
         self.client = client
 
-    async def register(self, *policies: BoundPolicy) -> None:
+    async def register(self, *policies: BoundPolicy, name: str = "test") -> None:
         """Register a webhook at an address without a listener."""
         address = WebhookClientConfig(
             "https://127.0.0.1:1", issue_ca("test", datetime.now(UTC)).certificate
         )
-        both = registration(Engine(policies), ()).configurations("test", address)
+        both = registration(Engine(policies), ()).configurations(name, address)
         for resource, wanted in zip((VALIDATING, MUTATING), both, strict=True):
             await self.client.create(resource, wanted)
+
+    async def unregister(self, name: str) -> None:
+        """Remove both configurations."""
+        for resource in (VALIDATING, MUTATING):
+            await self.client.delete(resource, name)
 
     async def namespace(self, name: str, **labels: str) -> None:
         """Create a namespace."""
@@ -183,3 +188,66 @@ async def test_match_conditions_are_those_of_the_api_server(cluster: Cluster) ->
             *identity,
         )
         assert (await asyncio.to_thread(cluster.plane.kubectl, *command)).returncode == 0
+
+
+KINDS_OF_TENANTS = {
+    CONFIG_MAP: {},
+    Resource("", "v1", "secrets", "Secret"): {},
+    Resource("", "v1", "serviceaccounts", "ServiceAccount"): {},
+    DEPLOYMENT: {"spec": SPEC},
+}
+
+
+async def test_with_any_number_of_tenants_only_judged_requests_are_sent(cluster: Cluster) -> None:
+    """Production with 4, 40 and 400 tenants, each with a policy about one kind.
+
+    Of all requests in namespaces with and without policies, those are sent that a policy judges.
+    """
+    policies = policy_set_of([Path("config/policies/production.yaml")], catalogue())
+    platform = in_force(policies, catalogue(), "gatewright-system")
+    kinds = list(KINDS_OF_TENANTS)
+    for number in range(6):
+        await cluster.namespace(f"tenant-{number}")
+    await cluster.namespace("tenant-prod", environment="production")
+    for number in (4, 40, 400):
+        tenants = {f"tenant-{each}": kinds[each % len(kinds)] for each in range(number)}
+        tenants["tenant-prod"] = CONFIG_MAP
+        await cluster.register(
+            *platform,
+            *(
+                bound(kinds=(resource.kind,), namespace=namespace)
+                for namespace, resource in tenants.items()
+            ),
+            name=f"with-{number}",
+        )
+        await cluster.until("production", refused=True)
+        sent, judged = set(), set()
+        for namespace in (
+            "staging",
+            "production",
+            "tenant-prod",
+            *(f"tenant-{n}" for n in range(6)),
+        ):
+            for resource, fields in KINDS_OF_TENANTS.items():
+                of_platform = resource == DEPLOYMENT and namespace in ("production", "tenant-prod")
+                if of_platform or tenants.get(namespace) == resource:
+                    judged.add((namespace, resource.kind))
+                if await cluster.is_refused(namespace, resource, **fields):
+                    sent.add((namespace, resource.kind))
+        assert sent == judged
+        await cluster.unregister(f"with-{number}")
+        await cluster.until("production", refused=False)
+
+
+async def test_the_api_server_accepts_the_longest_registrations(cluster: Cluster) -> None:
+    """Ten thousand names, globs, values and tenants, and as many labels as there are webhooks."""
+    clauses = [
+        {"namespaces": [f"group{each:05}-*" for each in range(10_000)] + ["prod*"]},
+        *({"namespaceSelector": {"matchLabels": {f"team-{each}": "x"}}} for each in range(30)),
+    ]
+    await cluster.register(
+        bound({"any": clauses}),
+        *(bound(namespace=f"tenant-{each}", kinds=("ConfigMap",)) for each in range(10_000)),
+    )
+    await cluster.until("production", refused=True)
+    assert not await cluster.is_refused("staging", spec=SPEC)
