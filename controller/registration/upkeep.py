@@ -28,15 +28,19 @@ from kube.resource import JsonObject, Resource
 PROBE_AGAIN = timedelta(seconds=2)
 # Until then, webhook pods that do not answer are assumed to be starting.
 EXPECTED_TO_ANSWER = timedelta(minutes=2)
-# Minimum time between two writes of the same content, doubled by each write, so that two writers do
-# not fight: each write of a CRD ends all watches of its objects.
+# Minimum time between two writes of the same content. An edit by hand is repaired soon, also the
+# second time; after MAX_QUICK_REPAIRS it is a fight with another writer, and the time doubles with
+# each write: each write of a CRD ends all watches of its objects.
+QUICK_INTERVAL = timedelta(seconds=2)
+MAX_QUICK_REPAIRS = 5
 REPAIR_INTERVAL = timedelta(seconds=30)
 MAX_REPAIR_INTERVAL = timedelta(minutes=10)
 
 CONTESTED = (
-    "%s %s is changed again and again by another writer, perhaps another release; it is restored "
-    "at most every ten minutes"
+    "%s %s is changed again and again by %s; it is restored after 30 s, then after twice the time "
+    "with each change, up to ten minutes"
 )
+OTHER_RELEASE = "another release of Gatewright"
 
 LOG = logging.getLogger("gatewright.registration")
 
@@ -55,13 +59,21 @@ class DesiredPart:
 class LastWrite:
     """The last write: its time (monotonic seconds), the desired part, and the stored part.
 
-    The same content is not written again before `interval` has passed.
+    `repairs` is how often this content was written again since another writer changed it.
     """
 
     at: float
     desired: Any
     stored: Any
-    interval: timedelta
+    repairs: int = 0
+
+    @property
+    def interval(self) -> timedelta:
+        """The time before the same content may be written again."""
+        if self.repairs < MAX_QUICK_REPAIRS:
+            return QUICK_INTERVAL
+        doubled: timedelta = REPAIR_INTERVAL * 2 ** min(self.repairs - MAX_QUICK_REPAIRS, 10)
+        return min(doubled, MAX_REPAIR_INTERVAL)
 
 
 class Upkeep(ABC):
@@ -155,17 +167,17 @@ class Upkeep(ABC):
         found, desired = self.part(stored), self.desired(resource, stored)
         if desired is None or found == desired.part:
             return None
-        interval = REPAIR_INTERVAL
+        repairs = 0
         if before is not None and before.desired == desired.part:
             if found == before.stored:  # the API server's normalized form of the desired part
                 return None
             passed = timedelta(seconds=self._clock() - before.at)
             if passed < before.interval:
                 return before.interval - passed
-            if passed < 2 * MAX_REPAIR_INTERVAL:
-                interval = min(2 * before.interval, MAX_REPAIR_INTERVAL)
+            repairs = before.repairs + 1 if passed < 2 * MAX_REPAIR_INTERVAL else 1
         if desired.is_new and not await self._answers(desired.address):
             return PROBE_AGAIN
+        writer = await self._writer(resource, name) if repairs == MAX_QUICK_REPAIRS else None
         metadata: JsonObject = {"name": name}
         if stored is None:
             object = {"metadata": metadata} | self.patch({}, desired.part)
@@ -174,15 +186,30 @@ class Upkeep(ABC):
             metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
             patch = {"metadata": metadata} | self.patch(stored, desired.part)
             answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
-        last = LastWrite(self._clock(), desired.part, self.part(answer), interval)
+        last = LastWrite(self._clock(), desired.part, self.part(answer), repairs)
         self._written[resource, name] = last
         self._expectations.wrote(self.request, cache, name, answer)
         fields = {"kind": resource.kind, "name": name}
-        if interval < MAX_REPAIR_INTERVAL:
+        if writer is not None:
+            LOG.warning(CONTESTED, resource.kind, name, writer, extra={"fields": fields})
+        elif repairs < MAX_QUICK_REPAIRS:
             LOG.info(self.written, extra={"fields": fields})
-        elif before is not None and before.interval < MAX_REPAIR_INTERVAL:
-            LOG.warning(CONTESTED, resource.kind, name, extra={"fields": fields})
         return None
+
+    async def _writer(self, resource: Resource, name: str) -> str:
+        """Return who last wrote an object beside this process, by its managedFields."""
+        try:
+            stored = await self._client.get(resource, name)
+        except NotFound:
+            return OTHER_RELEASE
+        times: dict[str, str] = {}
+        for entry in stored["metadata"].get("managedFields") or []:
+            manager, time = str(entry.get("manager")), str(entry.get("time"))
+            times[manager] = max(time, times.get(manager, ""))
+        last = max(times.values(), default="")
+        others = [f'"{each}"' for each in times if times[each] == last and each != FIELD_MANAGER]
+        # Another release writes under the same name as this one.
+        return " or ".join(sorted(others)) or OTHER_RELEASE
 
     async def _answers(self, address: WebhookClientConfig) -> bool:
         try:

@@ -58,18 +58,25 @@ from webhook.server.policy_files import policy_set_of
     *REGISTRIES,
     *CLUSTER,
 )
-def command(settings: Settings) -> int:
+@click.option(
+    "--keep-registration",
+    is_flag=True,
+    help="on exit, keep the webhook registered: what policies judge is denied until it runs again",
+)
+def command(settings: Settings, *, keep_registration: bool) -> int:
     """Run webhook and controller in one process, against the cluster of your kubeconfig.
 
     The webhook is registered with a new certificate under --webhook-url (default: the address it
-    listens on, on loopback, for an API server on this machine). On exit the registration is
-    removed, and the conversion of CRDs restored.
+    listens on, on loopback, for an API server on this machine). On exit, also by SIGTERM, the
+    registration is removed, and the conversion of CRDs restored: until the next start, no policy is
+    in force. With --keep-registration it stays, as after a crash; `gatewright unregister` removes
+    it.
     """
     logs.install(settings.log_level)
-    return process.execute(_run(settings))
+    return process.execute(_run(settings, keep_registration=keep_registration))
 
 
-async def _run(settings: Settings) -> None:
+async def _run(settings: Settings, *, keep_registration: bool) -> None:
     host, port = settings.listen
     url = settings.webhook_url or f"https://{host or '127.0.0.1'}:{port}"
     settings = settings.model_copy(update={"webhook_url": url})
@@ -105,8 +112,9 @@ async def _run(settings: Settings) -> None:
             async with asyncio.TaskGroup() as group:
                 group.create_task(webhook.serve(stop_serving), name="webhook")
                 await run_leading(manager, stop)
-                async with Client(endpoint) as client:
-                    await unregister(client, name)
+                if not keep_registration:
+                    async with Client(endpoint) as client:
+                        await unregister(client, name)
                 stop_serving.set()
 
         await process.run(

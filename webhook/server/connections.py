@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Never, cast
 
-from webhook.server.activity import CLIENT
+from webhook.server.activity import CLIENT, IDLE, UNUSED
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.protocol import HttpConnection, HttpServer
 from webhook.server.shares import Shares
@@ -63,6 +63,7 @@ class Connections(HttpServer):
         self._listener = listener
         self._metrics = metrics
         self._shares = Shares(config.most_connections)
+        self._retirements = 0
         metrics.connections.set_function(self._shares.taken)
 
     async def accept(self) -> Never:
@@ -104,6 +105,7 @@ class Connections(HttpServer):
 
     async def _shake_hands(self, client: socket.socket, connection: HttpConnection) -> None:
         self._shares.count(connection.address, 1)
+        retirements = self._retirements
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
@@ -114,6 +116,19 @@ class Connections(HttpServer):
             )
         except OSError:  # the TLS handshake failed, or the client left
             self.forget(connection)
+        if self._retirements != retirements:  # it may have been verified before
+            connection.abort()
+
+    def retire(self) -> None:
+        """Close all connections, those with a request after its answer.
+
+        Their clients were verified by authorities that are no longer trusted.
+        """
+        self._retirements += 1
+        for connection in self._open():
+            connection.is_retired = True
+            if connection.activity.actor in {IDLE, UNUSED}:
+                connection.abort()
 
     def forget(self, connection: HttpConnection) -> None:
         """Stop counting a connection that ended."""

@@ -63,7 +63,16 @@ class HttpServer(web.Server):
 class HttpConnection(web.RequestHandler):
     """One client's connection: a slow client delays no other, and shutdown loses no request."""
 
-    __slots__ = ("activity", "address", "is_pausing", "records", "server", "small_reads", "unread")
+    __slots__ = (
+        "activity",
+        "address",
+        "is_pausing",
+        "is_retired",
+        "records",
+        "server",
+        "small_reads",
+        "unread",
+    )
 
     def __init__(self, server: HttpServer, address: str) -> None:
         loop = asyncio.get_running_loop()
@@ -80,6 +89,8 @@ class HttpConnection(web.RequestHandler):
         self.activity = Activity(loop.time)
         self.small_reads = 0
         self.is_pausing = False
+        self.is_retired = False
+        """Whether the next answer is the last one."""
         self.unread: bytes | None = b""  # body bytes before the head is accepted; None afterwards
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -199,7 +210,8 @@ class HttpAnswer(web.StreamResponse):
             raise ConnectionResetError("the client has closed the connection")
         connection.activity.on(ANSWER)
         is_whole = connection.unread is None and request.content.is_eof()
-        if connection.server.is_draining or not request.keep_alive or not is_whole:
+        is_last = connection.server.is_draining or connection.is_retired
+        if is_last or not request.keep_alive or not is_whole:
             self._closes = True
         ending = b"Connection: close\r\n\r\n" if self._closes else b"\r\n"
         data = b"%b%d\r\n%b%b" % (self._head, len(self._answer), ending, self._answer)

@@ -32,6 +32,7 @@ async def listening(
     certificate.refresh()
     with _listener(config.host, config.port) as listener:
         connections = Connections(handler.handle, config, certificate.context, metrics, listener)
+        certificate.on_new_authorities = connections.retire
         log.info(
             "listening", extra={"fields": {"host": config.host or "*", "port": connections.port}}
         )

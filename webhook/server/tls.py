@@ -43,6 +43,9 @@ class ServingCertificate:
         self._seen: int | None = None  # hash of the pair that was read last
         self._in_force: ssl.SSLContext | None = None
         self._expires: datetime | None = None
+        self._authorities: bytes | None = None
+        self.on_new_authorities: Callable[[], None] = lambda: None
+        """Called when the authorities of clients were replaced."""
         self.context = self._new_context()
         self.context.sni_callback = self._choose
         source.subscribe(self.refresh)
@@ -104,6 +107,9 @@ class ServingCertificate:
             raise
         self._in_force = context
         self._expires = ends
+        before, self._authorities = self._authorities, authorities
+        if before not in {None, authorities}:
+            self.on_new_authorities()
         self._metrics.certificate_expiry.set(ends.timestamp())
 
     def _new_context(self) -> ssl.SSLContext:

@@ -180,16 +180,23 @@ async def test_every_changed_field_is_repaired(system, server, field):
     await system.until(lambda: system.webhooks(VALIDATING) == [before])
 
 
-async def test_repeated_changes_are_repaired_at_most_every_half_minute(system, server):
-    """A second repair within half a minute is put off."""
+async def test_repeated_changes_are_repaired_at_most_every_two_seconds(system, server):
+    """A second repair within seconds is put off; then it is made, also the second time."""
     server.requests.clear()
     for number in range(5):
         server.change(
             VALIDATING, NAME, {"webhooks": [], "metadata": {"labels": {"n": str(number)}}}
         )
         await system.until(lambda: not system.webhooks(VALIDATING))
-        await system.registrar.reconcile(system.registrar.request)
+        result = await system.registrar.reconcile(system.registrar.request)
+        assert result.requeue_after <= timedelta(seconds=2)
     assert server.requests.writes == []
+    for _ in range(3):
+        system.clock.now += 2
+        system.wake()
+        await system.until(lambda: system.webhooks(VALIDATING))
+        server.change(VALIDATING, NAME, {"webhooks": []})
+        await system.until(lambda: not system.webhooks(VALIDATING))
 
 
 async def test_webhooks_of_others_in_the_configuration_are_kept(system, server):

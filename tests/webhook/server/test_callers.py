@@ -1,11 +1,13 @@
 """Client certificates: who may send reviews, and how others are rejected."""
 
+import asyncio
+import json
 import ssl
 
 import pytest
 
 from tests.controlplane.pki import CertificateAuthority
-from tests.webhook.server.conftest import review, trust
+from tests.webhook.server.conftest import NAME, review, trust
 from tests.webhook.server.test_convert import review as conversion
 from webhook.server.callers import Callers
 
@@ -109,6 +111,35 @@ async def test_a_new_ca_is_used_without_a_restart(start_for, clients):
         with pytest.raises(ssl.SSLError):
             async with webhook.connected(old) as wire:
                 await wire.post(review())
+
+
+async def test_connections_of_a_replaced_ca_are_closed(start_for, clients):
+    """Idle ones at once; a new serving certificate alone closes none."""
+    client = clients.context("kube-apiserver")
+    async with start_for() as webhook, webhook.connected(client) as wire:
+        assert (await wire.post(review())).status == 200
+        webhook.certificate.refresh()
+        assert (await wire.post(review())).status == 200
+        clients.renew()
+        webhook.certificate.refresh()
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await wire.post(review())
+
+
+async def test_a_request_under_a_replaced_ca_is_the_last_of_its_connection(start_for, clients):
+    """Its client was verified when it came."""
+    client = clients.context("kube-apiserver")
+    async with start_for() as webhook, webhook.connected(client) as wire:
+        body = json.dumps(review()).encode()
+        head = f"POST /validate HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: {len(body)}\r\n"
+        await wire.send(head.encode() + b"Content-Type: application/json\r\n\r\n" + body[:9])
+        in_flight = "controller_runtime_webhook_requests_in_flight"
+        await webhook.until_counted(1, in_flight, webhook="validate")
+        clients.renew()
+        webhook.certificate.refresh()
+        await wire.send(body[9:])
+        answer = await wire.answer()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
 
 
 async def test_an_empty_bundle_is_reported(start_for, clients, caplog):
