@@ -2,7 +2,8 @@
 
 `settings` is the model of all settings, `setting_types` has the types of its fields, and `faults`
 describes validation errors. `presets` finds the policy sets that come with Gatewright. `documents`
-reads YAML with `yaml_reader` and `yaml_parsers`; `positions` finds the line of a field, and `edits`
+reads YAML as kubectl does: `document_parts` splits a file, `yaml_parsers` parses a document, and
+`yaml_reader` and `yaml_scalars` make its values; `positions` finds the line of a field, and `edits`
 changes a field in the text. `modules` imports a team's own Python files. `api` has the types of all
 custom resources, `converters` converts between their versions, and `defaulting` applies the
 defaults of their schemas. `schemas` has the fields of Kubernetes' own kinds, and

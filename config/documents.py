@@ -1,5 +1,6 @@
 """Read multi-document YAML as the API server does, and keep the line and column of each field."""
 
+import codecs
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,9 +11,10 @@ from typing import Any, BinaryIO
 import orjson
 import yaml
 
+from config.document_parts import UnusableError
 from config.positions import FieldPlaces, Position, TextLines
 from config.printable import printable
-from config.yaml_reader import UnusableError, read_values
+from config.yaml_reader import read_values
 
 MAX_BYTES = 256 << 20  # of a file: a device such as /dev/zero has no end
 
@@ -84,29 +86,33 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
     Raises DocumentError with the line.
     """
     try:
-        text = data.decode("utf-8-sig")
-        for number, (value, start, end) in enumerate(read_values(text)):
-            if value is not None:
-                _refuse_foreign(value, f"{printable(source)}:{start.line + 1}")
-                yield from _items(Document(source, value), TextLines.of(text, number, start, end))
+        text = decode_text(data)
     except UnicodeDecodeError as error:
         raise DocumentError(
             f"{printable(source)}: not UTF-8 text: {error.reason} at byte {error.start}"
         ) from None
-    except yaml.reader.ReaderError as error:
-        raise DocumentError(
-            f"{printable(source)}: not YAML: a control character at position {error.position}"
-        ) from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        at = f":{mark.line + 1}" if mark else ""
-        raise DocumentError(
-            f"{printable(source)}{at}: not YAML: {error.problem or error.context}{_hint(data)}"
-        ) from None
+    try:
+        for value, part, start in read_values(text):
+            if value is not None:
+                _refuse_foreign(value, f"{printable(source)}:{start[0] + 1}")
+                yield from _items(Document(source, value), TextLines.of(text, part, start))
     except UnusableError as error:
         raise DocumentError(f"{printable(source)}:{error.line + 1}: {error}{_hint(data)}") from None
     except RecursionError:
         raise DocumentError(f"{printable(source)}: not YAML: nested too deeply") from None
+
+
+def decode_text(data: bytes) -> str:
+    """Return the text of a file in UTF-8, or in UTF-16 with a byte order mark, without the mark.
+
+    Raises UnicodeDecodeError.
+    """
+    return data.decode("utf-16" if is_utf16(data) else "utf-8-sig")
+
+
+def is_utf16(data: bytes) -> bool:
+    """Return whether a file begins with the byte order mark of UTF-16."""
+    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def _hint(data: bytes) -> str:
@@ -185,23 +191,36 @@ def _visible(file: Path, root: Path) -> bool:
 def _items(document: Document, lines: TextLines) -> Iterator[Document]:
     """Yield a document, or the items of a list and of the lists in it, as kubectl does.
 
-    An item of a typed list such as `DeploymentList` may omit apiVersion and kind.
+    An object of any kind with a list `items` is a list. An item of a typed list such as
+    `DeploymentList` may omit apiVersion and kind.
     """
     value = document.value
-    kind = str(value.get("kind")) if isinstance(value, dict) else ""
-    if not (kind.endswith("List") and isinstance(value.get("items"), list)):
+    kind = str(value.get("kind") or "") if isinstance(value, dict) else ""
+    if not (kind and isinstance(value.get("items"), list)):
         yield replace(document, lines=lines)
         return
     of_list = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
-    listed = of_list if kind != "List" else {}
     for index, item in enumerate(value["items"]):
-        whole = listed | item if isinstance(item, dict) else item
+        whole = item | of_list if of_list["kind"] and _is_bare(item) else item
         below = replace(lines, items=(*lines.items, index))
         yield from _items(Document(document.source, whole), below)
+
+
+def _is_bare(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return False
+    return not any(
+        isinstance(name := item.get(field), str) and name for field in ("apiVersion", "kind")
+    )
 
 
 def _refuse_foreign(value: Any, where: str) -> None:
     try:
         orjson.dumps(value)
     except orjson.JSONEncodeError as error:
-        raise DocumentError(f"{where}: not JSON: {error}") from None
+        hint = (
+            r"; write a character itself, not half of it (\ud83d)"
+            if "surrogate" in str(error)
+            else ""
+        )
+        raise DocumentError(f"{where}: not JSON: {error}{hint}") from None

@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Protocol, Self
 
 import yaml
-from yaml.constructor import SafeConstructor
 
-from config.yaml_parsers import compose
+from config.document_parts import DocumentPart
+from config.yaml_parsers import compose, effective_pairs
 
 STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
 Position = tuple[int, int]  # line and column, both from 1
@@ -38,39 +38,41 @@ class OneLine(FieldPlaces):
 
 @dataclass(frozen=True, slots=True)
 class TextLines(FieldPlaces):
-    """The positions in a document that is part of a text.
+    """The positions in a document that is a part of a text.
 
-    The document is the text from `begin` to `end`, starts at `line` (from 0) and is the document
-    with index `number` in the text; `items` are the indexes of nested lists that lead to the
-    object. That part of the text is parsed again when a position is needed: most documents have no
-    violation, and nodes take ten times the memory of the text.
+    `items` are the indexes of nested lists that lead to the object. The part is parsed again when a
+    position is needed: most documents have no violation, and nodes take ten times the memory of
+    the text.
     """
 
     text: str
-    number: int
-    begin: int
-    end: int
-    line: int
+    part: DocumentPart
     start: Position
     items: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, text: str, number: int, start: yaml.Mark, end: int) -> Self:
-        """Return the positions in a parsed document."""
-        begin = start.index - start.column
-        return cls(text, number, begin, end, start.line, (start.line + 1, start.column + 1))
+    def of(cls, text: str, part: DocumentPart, start: tuple[int, int]) -> Self:
+        """Return the positions in a parsed document, whose root is at `start` (from 0)."""
+        return cls(text, part, (start[0] + 1, start[1] + 1))
 
     def place(self, path: str) -> Position:
         """Return the position of the field at `path`, or of its nearest parent."""
         if not (path or self.items):
             return self.start
-        mark = _found(self._below(_first(self.text[self.begin : self.end])), path)
-        return mark.line + self.line + 1, mark.column + 1
+        try:
+            root = _root(self.text, self.part)
+        except yaml.YAMLError:  # JSON that no parser of YAML takes
+            return self.start
+        mark = _found(self._below(root), path)
+        return mark.line + 1, mark.column + 1
 
     @property
     def node(self) -> yaml.Node:
-        """The node of the document, with marks relative to the whole text."""
-        return self._below(_all(self.text)[self.number])
+        """The node of the document, with marks relative to the whole text.
+
+        Raises YAMLError for JSON that no parser of YAML takes.
+        """
+        return self._below(compose(self.text, self.part))
 
     def _below(self, node: yaml.Node) -> yaml.Node:
         for index in self.items:
@@ -82,13 +84,8 @@ class TextLines(FieldPlaces):
         return node
 
 
-# The nodes of the last text: callers look up several fields of one document or file in a row.
-_all = lru_cache(maxsize=1)(compose)
-
-
-@lru_cache(maxsize=1)
-def _first(text: str) -> yaml.Node:
-    return compose(text)[0]
+# The nodes of the last document: callers look up several fields of one in a row.
+_root = lru_cache(maxsize=1)(compose)
 
 
 def _found(node: yaml.Node, path: str) -> yaml.Mark:
@@ -100,13 +97,13 @@ def _found(node: yaml.Node, path: str) -> yaml.Mark:
                 break
             node, mark = item, item.start_mark
         elif isinstance(node, yaml.MappingNode):
-            SafeConstructor().flatten_mapping(node)  # resolves merge keys (<<)
             # A key in brackets, such as `labels[app.kubernetes.io/name]`.
             name = step[1:-1] if step.startswith("[") else step
-            found = next(((key, value) for key, value in node.value if key.value == name), None)
-            if found is None:
+            found = [pair for pair in effective_pairs(node) if pair[0].value == name]
+            if not found:
                 break
-            node, mark = found[1], found[0].start_mark
+            key, node = found[-1]
+            mark = key.start_mark
         else:
             break
     return mark

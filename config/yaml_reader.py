@@ -1,14 +1,13 @@
-"""Reads the values of YAML documents from parser events, without building nodes."""
+"""Reads the values of YAML and JSON documents as kubectl does, from parser events.
 
-import math
+A document that tools read differently is an error, never a guess.
+"""
+
+import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from itertools import islice
 from typing import Any, NamedTuple
 
-import orjson
 import yaml
-from yaml.constructor import SafeConstructor
 from yaml.events import (
     DocumentStartEvent,
     MappingEndEvent,
@@ -20,65 +19,88 @@ from yaml.events import (
 )
 
 from config import yaml_parsers
+from config.document_parts import DocumentPart, UnusableError, split
+from config.yaml_parsers import is_merge
+from config.yaml_scalars import ScalarError, key_text, resolve, resolve_tagged
 
 # Values of one document, with aliases expanded; no API object is nearly as large.
 LARGEST = 1_000_000
-TAG = "tag:yaml.org,2002:"
-TEXT = f"{TAG}str"
-_JSON = SafeConstructor()
-CONVERSIONS = {
-    f"{TAG}null": _JSON.construct_yaml_null,
-    f"{TAG}bool": _JSON.construct_yaml_bool,
-    f"{TAG}int": _JSON.construct_yaml_int,
-    f"{TAG}float": _JSON.construct_yaml_float,
-}
-
-
-class UnusableError(ValueError):
-    """YAML that cannot be converted to JSON; `line` counts from 0."""
-
-    def __init__(self, line: int, problem: str) -> None:
-        """Store the line and the problem."""
-        super().__init__(problem)
-        self.line = line
+MARKED = re.compile(r"(?:&\S+\s+)?!\s")  # the tag that makes a scalar text
+# Some parsers end a tag here, others do not.
+GLUED = re.compile(r"(?:&\S+\s+)?!\S*[,\[\]]")
+INNER_MARK = re.compile("^\ufeff", re.MULTILINE)
+MORE = "not YAML: kubectl ignores what follows the end of a document; begin a document with ---"
 
 
 class ReadValue(NamedTuple):
-    """The value of a document, the mark where it starts, and the offset where it ends."""
+    """The value of a document, its part of the text, and line and column (from 0) of its root."""
 
     value: Any
-    start: yaml.Mark
-    end: int
+    part: DocumentPart
+    start: tuple[int, int]
 
 
 def read_values(text: str) -> Iterator[ReadValue]:
-    """Yield the value of each document.
+    """Yield the value of each document that is not empty. Raises UnusableError."""
+    for part in split(text):
+        if part.is_json:
+            yield ReadValue(part.value, part, (part.line, part.column))
+        elif (found := _read_part(text, part)) is not None:
+            yield found
 
-    Raises UnusableError, or YAMLError with the messages of PyYAML's own parser.
-    """
-    done = 0
+
+def _read_part(text: str, part: DocumentPart) -> ReadValue | None:
+    own = part.text(text)
+    if not own.endswith("\n"):
+        own += "\n"  # as kubectl: a block scalar at the end of a file shows it
+    if found := INNER_MARK.search(own):
+        line = part.line + own.count("\n", 0, found.start())
+        raise UnusableError(line, "not YAML: a byte order mark inside a document; remove it")
     try:
-        for document in _documents(yaml_parsers.quick(text)):
-            yield document
-            done += 1
-    except yaml.YAMLError:
-        yield from islice(_documents(yaml_parsers.PlainLoader(text)), done, None)
+        try:
+            return _read(yaml_parsers.quick(own), own, part)
+        except yaml.YAMLError:
+            return _read(yaml_parsers.PlainParser(own), own, part)
+    except yaml.reader.ReaderError as error:
+        line = part.line + own.count("\n", 0, error.position)
+        character = f"U+{ord(own[error.position]):04X}"
+        raise UnusableError(line, f"not YAML: the control character {character}") from None
+    except yaml.MarkedYAMLError as error:
+        last = own.rstrip("\n").count("\n")  # an error at the end is behind the last line
+        line = part.line + min(_line_of(error), last)
+        problem = error.problem or error.context or ""
+        if problem.startswith("expected '<document start>'"):
+            raise UnusableError(line, MORE) from None
+        raise UnusableError(line, f"not YAML: {problem}") from None
 
 
-def _documents(parser: Any) -> Iterator[ReadValue]:
+def _line_of(error: yaml.MarkedYAMLError) -> int:
+    mark: Any = error.problem_mark or error.context_mark
+    return int(mark.line) if mark else 0
+
+
+def _read(parser: Any, text: str, part: DocumentPart) -> ReadValue | None:
+    found = None
     while not isinstance(event := parser.get_event(), StreamEndEvent):
-        if isinstance(event, DocumentStartEvent):
-            root = parser.get_event()
-            value = _DocumentReader(parser, root.start_mark.line).value(root)
-            yield ReadValue(value, root.start_mark, parser.get_event().start_mark.index)
+        if event.__class__ is not DocumentStartEvent:
+            continue
+        if found is not None:
+            raise UnusableError(part.line + parser.peek_event().start_mark.line, MORE)
+        root = parser.get_event()
+        mark = root.start_mark
+        value = _DocumentReader(parser, text, part.line).value(root)
+        start = (part.line + mark.line, mark.column + (0 if mark.line else part.column))
+        found = ReadValue(value, part, start)
+    return found
 
 
 class _DocumentReader:
-    """Reads one document. Aliases share the value of their anchor."""
+    """Reads one document. Aliases share the value of the latest anchor of their name."""
 
-    def __init__(self, parser: Any, line: int) -> None:
+    def __init__(self, parser: Any, text: str, line: int) -> None:
         self._next: Callable[[], Any] = parser.get_event
-        self._line = line
+        self._text, self._line = text, line
+        self._has_marks = MARKED.search(text) is not None
         self._size = 0
         self._anchors: dict[str, tuple[Any, int]] = {}  # the value, and its size
 
@@ -87,13 +109,15 @@ class _DocumentReader:
         before = self._size
         self._grow(1)
         kind = event.__class__
+        if event.anchor is not None and kind in (MappingStartEvent, SequenceStartEvent):
+            self._anchors.pop(event.anchor, None)  # an alias inside would contain itself
         if kind is ScalarEvent:
-            value = _scalar(event)
+            value = self._scalar(event)
         elif kind is MappingStartEvent:
-            _require(event, "map")
+            self._require_blank(event)
             value = self._mapping()
         elif kind is SequenceStartEvent:
-            _require(event, "seq")
+            self._require_blank(event)
             value = []
             while (item := self._next()).__class__ is not SequenceEndEvent:
                 value.append(self.value(item))
@@ -102,75 +126,82 @@ class _DocumentReader:
             self._grow(size)
             return value
         else:
-            raise _unusable(event, f"found undefined alias {event.anchor!r}")
-        if event.anchor is not None:
-            if event.anchor in self._anchors:
-                raise _unusable(event, f"found duplicate anchor {event.anchor!r}")
+            raise self._unusable(event, f"found undefined alias {event.anchor!r}")
+        # An anchor of the same name inside is later.
+        if event.anchor is not None and (kind is ScalarEvent or event.anchor not in self._anchors):
             self._anchors[event.anchor] = value, self._size - before
         return value
 
     def _mapping(self) -> dict[str, Any]:
         own, merged = dict[str, Any](), dict[str, Any]()
         while (key := self._next()).__class__ is not MappingEndEvent:
-            if key.__class__ is ScalarEvent and key.value == "<<" and key.implicit[0]:
-                value = self.value(self._next())
-                for each in value if isinstance(value, list) else (value,):
-                    if not isinstance(each, dict):
-                        raise _unusable(key, "<< must be an object, or a list of objects")
-                    merged |= {name: item for name, item in each.items() if name not in merged}
+            if is_merge(key):
+                self._merge(key, own, merged)
                 continue
             is_plain = key.__class__ is ScalarEvent and key.anchor is None
-            name = _scalar(key) if is_plain else self.value(key)
-            if not isinstance(name, str):
-                if isinstance(name, dict | list):
-                    raise _unusable(key, "a key must be text")
-                name = orjson.dumps(name).decode()
+            found = self._scalar(key) if is_plain else self.value(key)
+            try:
+                name = key_text(found, key.value if key.__class__ is ScalarEvent else "")
+            except ScalarError as error:
+                raise self._unusable(key, str(error)) from None
             if name in own:
                 hint = "; a second object begins with ---" if name == "apiVersion" else ""
-                raise UnusableError(key.start_mark.line, f"duplicate key {name!r}{hint}")
+                raise UnusableError(self._line_of(key), f"duplicate key {name!r}{hint}")
             own[name] = self.value(self._next())
         return merged | own if merged else own
+
+    def _merge(self, key: Any, own: dict[str, Any], merged: dict[str, Any]) -> None:
+        """Add the fields of a merge key: kubectl lets it win over keys before it, kustomize not."""
+        value = self.value(self._next())
+        added = dict[str, Any]()
+        for each in value if isinstance(value, list) else (value,):
+            if not isinstance(each, dict):
+                raise self._unusable(key, "<< must be an object, or a list of objects")
+            added = {**each, **added}
+        before = merged | own
+        for name, item in added.items():
+            if name in before and _is_other(before[name], item):
+                where = "<< changes"
+                raise self._unusable(
+                    key,
+                    f"{where} the key {name!r} before it, in some tools only; write << first, once",
+                )
+        merged |= added
+
+    def _scalar(self, event: Any) -> Any:
+        tag = event.tag
+        try:
+            if tag is None:
+                is_plain = event.implicit[0] and not event.style
+                # libyaml leaves the tag `!` out of its event.
+                is_text = not is_plain or (self._has_marks and self._is(event, MARKED))
+                return event.value if is_text else resolve(event.value)
+            self._require_blank(event)
+            return resolve_tagged(tag, event.value)
+        except ScalarError as error:
+            raise self._unusable(event, str(error)) from None
+
+    def _require_blank(self, event: Any) -> None:
+        if event.tag is not None and self._is(event, GLUED):
+            raise self._unusable(event, "a tag must be followed by a blank")
+
+    def _is(self, event: Any, expression: re.Pattern[str]) -> bool:
+        """Whether the text of an event begins with the expression."""
+        written = self._text[event.start_mark.index : event.end_mark.index + 1]
+        return expression.match(written) is not None
 
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > LARGEST:
             raise UnusableError(self._line, f"larger than {LARGEST} values")
 
+    def _line_of(self, event: Any) -> int:
+        return self._line + int(event.start_mark.line)
 
-def _scalar(event: Any) -> Any:
-    tag, text = event.tag, event.value
-    try:
-        if tag is None:
-            return _plain(text) if event.implicit[0] else text
-        if tag in ("!", TEXT):
-            return text
-        if tag in CONVERSIONS:
-            return _converted(tag, text)
-    except (KeyError, ValueError) as error:
-        raise _unusable(event, str(error)) from None
-    raise _unusable(event, f"unknown tag {tag!r}")
+    def _unusable(self, event: Any, problem: str) -> UnusableError:
+        return UnusableError(self._line_of(event), f"not YAML: {problem}")
 
 
-# Cached, so that repeated texts, most of them keys, are stored once.
-@lru_cache(maxsize=16_384)
-def _plain(text: str) -> Any:
-    tag = yaml_parsers.tag_of(text)
-    return _converted(tag, text) if tag in CONVERSIONS else text
-
-
-def _converted(tag: str, text: str) -> Any:
-    value = CONVERSIONS[tag](yaml.ScalarNode(tag, text))
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError("number is too large")
-        return int(value) if value.is_integer() else value
-    return value
-
-
-def _require(event: Any, kind: str) -> None:
-    if event.tag not in (None, "!", f"{TAG}{kind}"):
-        raise _unusable(event, f"unknown tag {event.tag!r}")
-
-
-def _unusable(event: Any, problem: str) -> UnusableError:
-    return UnusableError(event.start_mark.line, f"not YAML: {problem}")
+def _is_other(before: Any, after: Any) -> bool:
+    """Whether two values differ; True is not 1."""
+    return repr(before) != repr(after)

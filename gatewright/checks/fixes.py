@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from config.documents import Document, DocumentError, parse_documents
+from config.documents import Document, DocumentError, is_utf16, parse_documents
 from config.edits import EditableText, EditError, TextEdit, changed, edited
 from config.printable import printable
 from gatewright.checks.origin_files import value_below, written_path
@@ -36,6 +36,7 @@ class FixedFile:
     after: str
     count: int
     left_out: int
+    encoding: str = "utf-8"
 
     def diff(self) -> Iterator[str]:
         """Yield the lines of a unified diff, printable and without workflow commands of a CI."""
@@ -46,7 +47,7 @@ class FixedFile:
 
     def write(self) -> str:
         """Write the file; return a line for the user."""
-        write_file(self.path, self.after)
+        write_file(self.path, self.after, self.encoding)
         return f"{self.path}: fixed {counted(self.count, 'field')}"
 
 
@@ -123,10 +124,12 @@ def fixed_files(
 
 
 def _fixed(path: Path, changes: Iterable[DocumentFix]) -> FixedFile:
-    before = path.read_bytes().decode()
+    data = path.read_bytes()
+    encoding = "utf-16" if is_utf16(data) else "utf-8"
+    before = data.decode(encoding)
     text = FixedText(before, str(path))
     left_out = text.change(changes)
-    return FixedFile(path, before, text.text, text.count, left_out)
+    return FixedFile(path, before, text.text, text.count, left_out, encoding)
 
 
 def _steps(pointer: str, value: Any) -> FieldPath:

@@ -114,10 +114,10 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
         complain(str(problem))
 
 
-def write_file(file: Path, text: str) -> None:
+def write_file(file: Path, text: str, encoding: str = "utf-8") -> None:
     """Write a file. Raises DocumentError with its name if it cannot be written."""
     try:
-        file.write_text(text, "utf-8", newline="")
+        file.write_text(text, encoding, newline="")
     except OSError as error:  # a full disk names no file
         raise DocumentError(f"{file}: {error.strerror}") from None
 

@@ -1,0 +1,151 @@
+"""Splits a text into JSON values and YAML documents, where kubectl does.
+
+Source of the rules: YAMLOrJSONDecoder and YAMLReader of k8s.io/apimachinery/pkg/util/yaml.
+"""
+
+import json
+import math
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from config.yaml_scalars import LARGEST_INTEGER, json_number
+
+MARK = "\ufeff"  # a byte order mark
+SEPARATOR = re.compile(r"^---(.*)\n?", re.MULTILINE)
+OPENING_BRACE = re.compile(r"\s*\{")
+BLANK = re.compile(r"[ \t\r\n]*")
+LINE_END = re.compile(r"[^\S\n]*\n?")
+# A directive belongs to the document after it.
+DIRECTIVES = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*%(?:.*\n)(?:(?:%.*|[ \t]*(?:#.*)?)\n)*")
+
+
+class UnusableError(ValueError):
+    """A text that cannot be converted to JSON; `line` counts from 0."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        """Store the line and the problem."""
+        super().__init__(problem)
+        self.line = line
+
+
+class DuplicateKeyError(ValueError):
+    """A JSON object has a key twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPart:
+    """A document of a text: its offsets, and line and column (from 0) of its first character.
+
+    `value` is the value of a JSON document; YAML is parsed by `yaml_reader`.
+    """
+
+    begin: int
+    end: int
+    line: int
+    column: int
+    is_json: bool = False
+    value: Any = field(default=None, compare=False)
+
+    def text(self, whole: str) -> str:
+        """Return the text of the document."""
+        return whole[self.begin : self.end]
+
+
+def split(text: str) -> Iterator[DocumentPart]:
+    """Yield the documents of a text, also empty ones. Raises UnusableError."""
+    begin = 0
+    if OPENING_BRACE.match(text):
+        begin = yield from _split_json(text)
+    yield from _split_yaml(text, begin)
+
+
+def _split_json(text: str) -> Generator[DocumentPart, None, int]:
+    """Yield the JSON values that a text begins with, and return where YAML begins after them."""
+    end = number = line = line_begin = 0
+    while (begin := _skip(BLANK, text, end)) < len(text):
+        if (breaks := text.count("\n", end, begin)) > 0:
+            line, line_begin = line + breaks, text.rindex("\n", end, begin) + 1
+        try:
+            value, after = JSON.raw_decode(text, begin)
+        except OverflowError as error:
+            raise UnusableError(line, f"not JSON: {error}") from None
+        except (json.JSONDecodeError, DuplicateKeyError) as error:
+            if number > 1:  # as kubectl: after two values, the rest is JSON, too
+                raise UnusableError(line, f"not JSON: {error}") from None
+            return _skip(LINE_END, text, end) if number else 0
+        yield DocumentPart(begin, after, line, begin - line_begin, is_json=True, value=value)
+        if (breaks := text.count("\n", begin, after)) > 0:
+            line, line_begin = line + breaks, text.rindex("\n", begin, after) + 1
+        end, number = after, number + 1
+    return len(text)
+
+
+def _skip(expression: re.Pattern[str], text: str, begin: int) -> int:
+    """Return the end of the expression, which also matches nothing."""
+    found = expression.match(text, begin)
+    return begin if found is None else found.end()
+
+
+def _split_yaml(text: str, begin: int) -> Iterator[DocumentPart]:
+    rest, offset = text[begin:], begin
+    line = text.count("\n", 0, begin)
+    for found in SEPARATOR.finditer(rest):
+        content = found[1].strip()
+        is_separator = not content or content[0] == "#"
+        if not is_separator and not found[1][0].isspace():
+            at = line + text.count("\n", begin, offset + found.start())
+            raise UnusableError(at, f"not YAML: a document begins with --- alone, not ---{content}")
+        if is_separator and DIRECTIVES.fullmatch(text, begin, offset + found.start()):
+            continue
+        end = offset + found.start()
+        yield _part(text, begin, end, line)
+        # `--- text` is a document that begins on the line of its separator.
+        after = offset + found.end() if is_separator else end
+        line += text.count("\n", begin, after)
+        begin = after
+    yield _part(text, begin, len(text), line)
+
+
+def _part(text: str, begin: int, end: int, line: int) -> DocumentPart:
+    column = begin - (text.rfind("\n", 0, begin) + 1)
+    if text[begin:end].startswith(MARK):
+        begin += 1
+    return DocumentPart(begin, end, line, column)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DuplicateKeyError(f"duplicate key {twice!r}")
+    return found
+
+
+def _integer(text: str) -> int | float:
+    if len(text) < 20:
+        number = int(text)
+        if -LARGEST_INTEGER - 1 <= number <= LARGEST_INTEGER:
+            return number
+    return _float(text)
+
+
+def _float(text: str) -> int | float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise OverflowError(f"the number {text} is too large")
+    return json_number(number)
+
+
+def _constant(text: str) -> Any:
+    raise json.JSONDecodeError(f"{text} is no JSON", text, 0)
+
+
+JSON = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=_integer,
+    parse_float=_float,
+    parse_constant=_constant,
+)
