@@ -12,6 +12,7 @@ from webhook import review
 from webhook.engine import Attributes, Engine, Request, Requirements, Verdict
 from webhook.engine.request import NOTHING
 from webhook.registries.cache import ImageLookUps
+from webhook.registries.room import Asker
 from webhook.server import convert
 from webhook.server.answers import Refusal
 from webhook.server.callers import Callers
@@ -130,7 +131,8 @@ class AdmissionHandler:
             seconds = min(LOOK_UP_SECONDS, route.seconds / 2)
             known = await looked_up(self._look_ups, about, needs, seconds)
             is_short = is_short and size_of(known) <= MAX_LIGHT_KNOWN
-            images = self._images.of_review(needs) if self._images else None
+            if self._images is not None:
+                images = self._images.of_review(needs, Asker(about.namespace, about.dry_run))
         if images is not None:
             known = {**known, **images.looked_up}
         while True:

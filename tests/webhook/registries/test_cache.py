@@ -6,11 +6,13 @@ import time
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.waiting import eventually
 from tests.webhook.registries.conftest import INDEX, hanging
 from webhook.engine.image_look_ups import DIGESTS, IMAGE_LOOK_UPS, SIGNATURES, Attached
 from webhook.harness.looked_up import written_images
 from webhook.registries import cache
 from webhook.registries.cache import ImageLookUps, RegistryMetrics
+from webhook.registries.room import Asker, Claim, Room
 
 DIGEST = f"sha256:{'a' * 64}"
 
@@ -175,15 +177,15 @@ async def test_signatures_in_memory_are_bounded_by_their_size(look_ups, registry
 
 
 async def test_the_queue_of_one_host_is_bounded(look_ups, registry, monkeypatch):
-    """Eight images are read in parallel; beyond the limit, no request is sent."""
+    """Four images are read in parallel for a namespace; beyond the limit, no request is sent."""
     monkeypatch.setattr(cache, "MAX_READS", 10)
     registry.handlers["*"] = hanging
-    reviews = [look_ups.of_review(frozenset({DIGESTS})) for _ in range(4)]
+    reviews = [look_ups.of_review(frozenset({DIGESTS}), Asker("shop")) for _ in range(4)]
     for number, review in enumerate(reviews):
         for tag in range(5):
             review.looked_up[DIGESTS].get(str(registry.image("", f"{number}-{tag}")))
     await asyncio.gather(*(each.has_more(is_denied=True, seconds=0.3) for each in reviews))
-    assert len(registry.asked) == 8
+    assert len(registry.asked) == 4
     (reason,) = {
         review.looked_up[DIGESTS].get(str(registry.image("", f"{number}-{tag}")))
         for number, review in enumerate(reviews)
@@ -205,3 +207,62 @@ async def test_look_ups_of_a_review_are_recorded_as_a_case_sets_them(look_ups, r
         DIGESTS: {tag: digest},
         SIGNATURES: {pinned: [{"bundle": {"a": 1}}]},
     }
+
+
+async def test_the_images_of_one_namespace_delay_no_other(look_ups, registry):
+    """A hundred reviews of 60 images hang; each image of another namespace is read at once."""
+    registry.handlers["*"] = hanging
+    evil = [look_ups.of_review(frozenset({DIGESTS}), Asker("evil", each > 9)) for each in range(20)]
+    for number, review in enumerate(evil):
+        for tag in range(60):
+            review.looked_up[DIGESTS].get(str(registry.image("", f"{number}-{tag}")))
+    attack = asyncio.gather(*(each.has_more(is_denied=True, seconds=30) for each in evil))
+    await eventually(lambda: len(registry.asked) == 5)  # four, and one of the dry runs
+    del registry.handlers["*"]
+    digest = registry.put(INDEX, {"manifests": []}, "good")
+    review = look_ups.of_review(frozenset({DIGESTS}), Asker("shop"))
+    image = str(registry.image("", "good"))
+    review.looked_up[DIGESTS].get(image)
+    assert await review.has_more(is_denied=True, seconds=30)
+    assert review.looked_up[DIGESTS].get(image) == digest
+    assert len(registry.asked) == 6
+    attack.cancel()
+
+
+async def test_a_read_that_nobody_waits_for_is_cancelled(look_ups, registry, monkeypatch):
+    """Its room is free again, and so is its memory."""
+    monkeypatch.setattr(cache, "UNAWAITED_SECONDS", 0.0)
+    registry.handlers["*"] = hanging
+    review = look_ups.of_review(frozenset({DIGESTS}), Asker("shop"))
+    review.looked_up[DIGESTS].get(str(registry.image("", "1")))
+    assert await review.has_more(is_denied=True, seconds=0.05)
+    await eventually(lambda: not look_ups._reading)
+
+
+async def test_room_is_for_who_holds_the_least():
+    """Dry runs come last; a claim that several ask for counts for the first whose turn comes."""
+    room, entered = Room(4), list[str]()
+
+    async def hold(name: str, claim: Claim) -> None:
+        async with room.of(claim):
+            entered.append(name)
+            await asyncio.Event().wait()
+
+    evil, shop, lab = Asker("evil"), Asker("shop"), Asker("lab", True)
+    shared = Claim(evil)
+    claims = [("evil-1", Claim(evil)), ("evil-2", Claim(evil)), ("evil-3", Claim(evil))]
+    claims += [
+        ("shared", shared),
+        ("dry", Claim(lab)),
+        ("dry-2", Claim(lab)),
+        ("shop", Claim(shop)),
+    ]
+    shared.askers.add(shop)
+    tasks = [asyncio.create_task(hold(*each)) for each in claims]
+    await eventually(lambda: len(entered) == 4)
+    assert entered == ["evil-1", "evil-2", "shared", "dry"]
+    tasks[3].cancel()
+    await eventually(lambda: len(entered) == 5)
+    assert entered[-1] == "shop"
+    for task in tasks:
+        task.cancel()
