@@ -101,9 +101,8 @@ def collect(schema: Mapping[str, Any], name: str, types: dict[str, SchemaFields]
 
 def root_type(api_version: str, kind: str) -> str | None:
     """Return the name of a kind's type; None if its fields are unknown."""
-    return _custom()[0].get(f"{api_version}/{kind}") or _built_in()["kinds"].get(
-        f"{api_version}/{kind}"
-    )
+    name = f"{api_version}/{kind}"
+    return _built_in()["kinds"].get(name) or _custom()[0].get(name)
 
 
 def fields_of(type: str) -> SchemaFields:

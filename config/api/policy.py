@@ -11,6 +11,8 @@ from config.api.rules import MatchCondition, Mutation, Validation, Variable
 
 GROUP, VERSION = "gatewright.io", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
+UNKNOWN_FIELDS = f"{GROUP}/unknown-fields"
+"""The annotation that admits CEL rules about fields that no known version of a kind has."""
 
 Action = Literal["Deny", "Warn", "Audit"]
 FailurePolicy = Literal["Fail", "Ignore"]
@@ -68,11 +70,29 @@ class AdmissionPolicySpec(ApiModel):
     )
 
 
+class ExpressionWarning(ApiModel):
+    """A type error of a CEL rule, as in the status of a ValidatingAdmissionPolicy."""
+
+    field_ref: str = Field(description="The path of the expression in the policy object.")
+    warning: str = Field(description="The error, and the kinds whose objects it is about.")
+
+
+class TypeChecking(ApiModel):
+    """The result of type-checking the CEL rules against the kinds that they match."""
+
+    expression_warnings: list[ExpressionWarning] = Field(
+        [], description="The type errors of the expressions."
+    )
+
+
 class PolicyStatus(Status):
     """The status of a policy object; the numbers are those of the last audit."""
 
     actions: str | None = Field(
         None, description="The actions of the spec, as kubectl lists them: `Warn, Audit`."
+    )
+    type_checking: TypeChecking | None = Field(
+        None, description="Type errors of the CEL rules; missing if there are none."
     )
     violations: int | None = Field(None, description="Violations that the last audit found.")
     would_deny: int | None = Field(
@@ -149,7 +169,10 @@ class PolicyMetadata(ApiModel):
         None, description="namespace, of a tenant's policy or an exception"
     )
     labels: dict[str, str] = Field({}, description="labels")
-    annotations: dict[str, str] = Field({}, description="annotations")
+    annotations: dict[str, str] = Field(
+        {},
+        description=f"annotations; `{UNKNOWN_FIELDS}: allow` admits CEL rules about unknown fields",
+    )
 
 
 class PolicyDocument(ApiModel):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from config.api.policy import AdmissionPolicySpec
 from config.faults import FaultsError
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache
@@ -101,6 +102,7 @@ class PolicyStatuses:
                 conditions, old.get("conditions") or [], generation=generation, now=now
             ),
             **_actions(stored["spec"]),
+            **await asyncio.to_thread(self._type_checking, stored),
             **self._audited(request.key, old),
         }
         if new != old:
@@ -134,6 +136,24 @@ class PolicyStatuses:
         if (conflict := self._conflict(key)) is not None:
             return condition(READY, False, "Conflict", conflict), None
         return condition(READY, True, IN_FORCE), None
+
+    def _type_checking(self, stored: JsonObject) -> JsonObject:
+        """Return the status field with the type errors of CEL rules; empty if there are none."""
+        try:
+            bound = bind(document_of(stored), self._catalogue, stored=True)
+        except FaultsError:
+            return {}  # the condition Ready has the faults
+        if not isinstance(bound, BoundPolicy) or not bound.evaluates:
+            return {}
+        # Imported here: most policy objects need no CEL.
+        from webhook.policy_sets.rule_types import check_types
+
+        spec = AdmissionPolicySpec.model_validate(stored["spec"])
+        warnings = [
+            {"fieldRef": fault.path, "warning": f"{fault.text}; {fault.checked_kinds}"}
+            for fault in check_types(spec, bound.policy.targets)
+        ]
+        return {"typeChecking": {"expressionWarnings": warnings}} if warnings else {}
 
     async def _unserved(self, stored: JsonObject) -> JsonObject | None:
         """Return the condition Ready of a policy that names custom kinds that no API serves.

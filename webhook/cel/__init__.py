@@ -10,7 +10,13 @@ of expressions about a signed statement.
 """
 
 from webhook.cel.cost import BUDGET, Meter
-from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError
+from webhook.cel.errors import (
+    BudgetError,
+    CelError,
+    CompileError,
+    EvaluationError,
+    UndefinedFieldError,
+)
 from webhook.cel.functions import Frame
 from webhook.cel.program import Environment, Program, Variables
 from webhook.cel.reads import Steps, fields_read
@@ -26,6 +32,7 @@ __all__ = [
     "Meter",
     "Program",
     "Steps",
+    "UndefinedFieldError",
     "Variables",
     "fields_read",
 ]

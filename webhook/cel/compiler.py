@@ -6,7 +6,7 @@ from typing import NoReturn
 from config.faults import did_you_mean
 from webhook.cel import closures, syntax
 from webhook.cel.constants import fault_of_constant
-from webhook.cel.errors import CompileError
+from webhook.cel.errors import CompileError, UndefinedFieldError
 from webhook.cel.functions import FUNCTIONS, Code
 from webhook.cel.macros import MACROS, Macro
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
@@ -41,6 +41,7 @@ class Compiler:
         }
         self.size = len(self.scope) + 1
         self.nodes = 0
+        self.undefined: list[CompileError] = []  # all of them, since the rest still compiles
         self.types: dict[int, Type] = {}  # by the id of a node; all nodes stay alive
 
     def fail(self, node: Node, text: str) -> NoReturn:
@@ -100,8 +101,9 @@ class Compiler:
             if field not in fields:
                 object = operand.name.rpartition(".")[2]
                 known = did_you_mean(field, fields)
-                self.fail(node, f"undefined field '{field}' of '{object}'{known}")
-            return fields[field]
+                text = f"undefined field '{field}' of '{object}'{known}"
+                self.undefined.append(UndefinedFieldError(self.source, node.at, text))
+            return fields.get(field, DYN)
         if not operand.may_be("map") and not operand.name.startswith("Object"):
             self.fail(node, f"type '{operand}' does not support field selection")
         return operand.params[1] if operand.params else DYN

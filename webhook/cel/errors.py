@@ -6,13 +6,22 @@ class CelError(Exception):
 
 
 class CompileError(CelError):
-    """An expression cannot be compiled: line and column from 1, and the error."""
+    """An expression cannot be compiled: line and column from 1, and the error.
+
+    `also` has the other errors of the same expression.
+    """
+
+    also: tuple["CompileError", ...] = ()
 
     def __init__(self, source: str, at: int, text: str) -> None:
         """Translate the offset `at` in `source` into line and column."""
         self.line, self.column = line_and_column(source, at)
         self.text = text
         super().__init__(f"{self.line}:{self.column}: {text}")
+
+
+class UndefinedFieldError(CompileError):
+    """An expression reads a field that the declared type does not have."""
 
 
 class EvaluationError(CelError):

@@ -40,14 +40,21 @@ class Environment(Declarations):
 
         Raises CompileError with the position.
         """
+        compiler = Compiler(source, self)
+        errors = compiler.undefined
         try:
-            compiler = Compiler(source, self)
             found, code = compiler.compile(parse(source))
+            if results and str(found) not in results and not errors:
+                text = f"must evaluate to {' or '.join(results)} but got {found}"
+                raise CompileError(source, 0, text)
         except RecursionError:
             raise CompileError(source, 0, "nested too deeply") from None
-        if results and str(found) not in results:
-            text = f"must evaluate to {' or '.join(results)} but got {found}"
-            raise CompileError(source, 0, text)
+        except CompileError as error:
+            errors.append(error)
+        if errors:
+            first, *others = errors
+            first.also = tuple(others)
+            raise first
         blanks = (None,) * (compiler.size - len(self.variables) - 1)
         return Program(source, found, code, compiler.nodes, blanks)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from config.faults import did_you_mean
-from config.schemas import SchemaFields, fields_of, parse_type, root_type
 from webhook.cel import Steps, fields_read
 from webhook.policy_sets.rules import RulePolicy
 
@@ -58,45 +57,3 @@ def _unread(value: Any, above: Steps, read: set[Steps]) -> Iterator[tuple[str, s
             yield from _unread(below, (*above, key), read)
         else:
             yield ".".join((*above, key)), f"no rule reads this field{did_you_mean(key, known)}"
-
-
-def absent(policy: RulePolicy) -> Iterator[str]:
-    """Yield an error for each field that rules read and none of the policy's kinds has.
-
-    Nothing if a kind has no known schema, or if a subresource is judged.
-    """
-    kinds = [target.kind for target in policy.targets if not target.subresource]
-    versions = [
-        (f"{each.group}/{version}".lstrip("/"), each.kind)
-        for each in kinds
-        for version in each.versions
-    ]
-    types = [root_type(*each) for each in versions]
-    if None in types or len(kinds) < len(policy.targets):
-        return
-    for steps in sorted({steps for source in policy.sources for steps in fields_read(source)}):
-        missing = [_missing(str(type), steps[1:]) for type in types]
-        if steps[0] in ("object", "oldObject") and all(missing):
-            field, known = missing[0] or ("", {})
-            yield (
-                f"{'.'.join(steps)}: the kinds of the policy have no such "
-                f"field{did_you_mean(field, known)}"
-            )
-
-
-def _missing(type: str, steps: Steps) -> tuple[str, SchemaFields] | None:
-    """Return the first step that a type does not have, with the fields it has.
-
-    None if all steps exist, as far as the schema is known.
-    """
-    for step in steps:
-        shape, inner, _, _ = parse_type(type)
-        if shape == "map":
-            type = inner
-        elif shape != "struct":
-            return None
-        elif step not in (fields := fields_of(inner)):
-            return step, fields
-        else:
-            type = fields[step]
-    return None

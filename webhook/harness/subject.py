@@ -8,7 +8,7 @@ from config.documents import Document
 from config.faults import FaultsError, refuse
 from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violation
 from webhook.engine.exceptions import HOME
-from webhook.harness.rule_fields import absent, looks
+from webhook.harness.rule_fields import looks
 from webhook.policy_sets.bound_objects import Catalogue, bind
 from webhook.policy_sets.policy_set import in_force, read
 from webhook.policy_sets.rules import RulePolicy
@@ -113,22 +113,11 @@ class Subject:
         """Return the engine of these policies.
 
         Raises FaultsError or PolicySetError if they are invalid, or none.
-
-        A rule in CEL that reads a field that its kinds do not have is invalid: it would test
-        nothing.
         """
         if self.policy is None:
             found = read(self.documents, catalogue)
             if not found.policies:
                 refuse("policies", "no policy in this file is in force, so nothing is tested")
-            faults = [
-                ("policies", f"{each.title}: {text}")
-                for each in found.policies
-                if isinstance(each.policy, RulePolicy)
-                for text in absent(each.policy)
-            ]
-            if faults:
-                raise FaultsError(faults)
             engine = WatchedEngine(in_force(found, catalogue, self.home))
             if engine.conflicts:
                 raise FaultsError([("policies", each.text) for each in engine.conflicts])

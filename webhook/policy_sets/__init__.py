@@ -2,7 +2,8 @@
 
 `policy_set` reads the documents of a set, `bound_objects` each object, and `catalogue` has the
 policies that they name. `policy_objects` is the policy that validates policy objects in a cluster,
-and `mutation_effects` the one that warns of mutations without effect.
+`mutation_effects` the one that warns of mutations without effect, and `rule_type_warnings` the one
+that warns of the type errors that `rule_types` finds.
 `rules` turns CEL rules into a policy (`compiled_rules`): `expressions`, `validations` compile them,
 `rule_resources` finds the resources that they judge (`kind_names` parses the names of kinds, and
 `named_kinds` checks them against those that are served), `cel_request` provides the CEL variables,

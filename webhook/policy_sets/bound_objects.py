@@ -7,7 +7,13 @@ from typing import Any
 import orjson
 
 from config.api.match import MatchSpec
-from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyDocument, PolicyMetadata
+from config.api.policy import (
+    API_VERSION,
+    UNKNOWN_FIELDS,
+    AdmissionPolicySpec,
+    PolicyDocument,
+    PolicyMetadata,
+)
 from config.api.policy_exception import PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse, refuse
 from webhook.engine.bound import BoundPolicy
@@ -26,11 +32,14 @@ OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look
 MAX_POLICY_BYTES = 64 * 1024
 POLICY_SET_KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
+ALLOW = "allow"  # the value of the annotation UNKNOWN_FIELDS
+
 
 def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPolicy | BoundException:
     """Return the policy or exception of one object. Raises FaultsError with all faults.
 
-    A `stored` object stays in force if words of its match add nothing.
+    A `stored` object stays in force if words of its match add nothing, and if its rules read
+    fields that no kind has.
     """
     if not isinstance(value, dict):
         refuse("", "not an object")
@@ -60,7 +69,13 @@ def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPoli
     else:
         policy, match = _policy(spec, catalogue, namespace, stored=stored)
         params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
-    if faults := [*exclude_faults(match.exclude)]:
+    faults = [*exclude_faults(match.exclude)]
+    if uses_cel and not stored and document.metadata.annotations.get(UNKNOWN_FIELDS) != ALLOW:
+        from webhook.policy_sets.rule_types import check_types
+
+        type_faults = check_types(spec, policy.targets)
+        faults += ((fault.path, fault.text) for fault in type_faults if fault.is_certain)
+    if faults:
         raise FaultsError(faults)
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
@@ -102,6 +117,8 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored object as its author would write it, without fields of the API server."""
     metadata = stored.get("metadata") or {}
     named = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+    if allowed := (metadata.get("annotations") or {}).get(UNKNOWN_FIELDS):
+        named["annotations"] = {UNKNOWN_FIELDS: allowed}
     if "name" not in named and "generateName" in metadata:
         named["name"] = f"{metadata['generateName']}generated"
     kept = {key: stored[key] for key in ("apiVersion", "kind", "spec") if key in stored}

@@ -24,6 +24,7 @@ TEAM = "gatewright_team_policies"
 ABOUT_POLICIES = {  # policies outside webhook.policies, which turn policy objects into policies
     "policy-objects": "webhook.policy_sets.policy_objects",
     "mutation-effects": "webhook.policy_sets.mutation_effects",
+    "rule-types": "webhook.policy_sets.rule_type_warnings",
 }
 
 

@@ -98,7 +98,7 @@ class Expressions:
         try:
             return self._environment.compile(source, *results)
         except CompileError as error:
-            self._faults.append((path, f"line {error.line}, column {error.column}: {error.text}"))
+            self._faults += ((path, describe(each)) for each in (error, *error.also))
             return self._environment.compile("dyn(null)")
 
     def _rule(self, path: str, validation: Validation) -> CompiledValidation:
@@ -220,6 +220,11 @@ class Expressions:
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(completed(request)[0] or {}, object)
+
+
+def describe(error: CompileError) -> str:
+    """Return an error of compilation with its place in the expression."""
+    return f"line {error.line}, column {error.column}: {error.text}"
 
 
 def _failed(text: str) -> Violation:

@@ -16,6 +16,9 @@ from webhook.engine.kinds import POLICY_KINDS
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
 
+# Paths of CEL rules, which name no policy.
+RULES = ("spec.validations", "spec.mutations", "spec.variables", "spec.matchConditions")
+
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault."""
@@ -25,12 +28,8 @@ def validate(request: Request, params: Params) -> Violations:
     except FaultsError as error:
         for path, text in error.faults:
             rule = f"this {request.kind} would not be in force"
-            yield Violation(
-                path or "spec",
-                found=text,
-                rule=rule,
-                fix="correct it; `gatewright policies` lists the policies",
-            )
+            lists = "" if path.startswith(RULES) else "; `gatewright policies` lists the policies"
+            yield Violation(path or "spec", text, rule, f"correct it{lists}")
 
 
 POLICY = Policy(

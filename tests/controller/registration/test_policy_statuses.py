@@ -435,3 +435,28 @@ async def test_an_exception_waits_for_the_policies(server, statuses):
         assert await running.reconciled("why-not", HOME) == ({}, None)
         running.policies = [bind(policy(), catalogue())]
         assert (await running.reconciled("why-not", HOME))[0] == condition("True", "InForce")
+
+
+async def test_type_errors_of_rules_are_in_the_status(server, statuses):
+    """The rule stays in force, as it was stored; the status says what is wrong, as Kubernetes' does."""
+    spec = {
+        "match": {"any": [{"kinds": ["Deployment"]}]},
+        "validations": [{"expression": "object.spec.replica < 2", "message": "few"}],
+    }
+    server.create(CLUSTER, policy() | {"spec": spec})
+    async with statuses(CLUSTER) as running:
+        status, _ = await running.reconciled("few")
+        assert status == ready("True", "InForce") | {
+            "typeChecking": {
+                "expressionWarnings": [
+                    {
+                        "fieldRef": "spec.validations[0].expression",
+                        "warning": "line 1, column 13: undefined field 'replica' of "
+                        "'DeploymentSpec'; did you mean \"replicas\"?; checked against Deployment",
+                    }
+                ]
+            }
+        }
+        before = status_writes(server)
+        await running.reconciled("few")
+        assert status_writes(server) == before

@@ -351,7 +351,7 @@ def test_audit_annotations_are_part_of_the_answer():
     ]
     assert messages(changed(failing, failurePolicy="Ignore"), BINDING) == ["replicas: at most 3"]
     with pytest.raises(PolicySetError, match=r"must evaluate to string or null but got int"):
-        loaded(changed(POLICY, auditAnnotations=[{"key": "n", "valueExpression": "1"}]), BINDING)
+        loaded(changed(POLICY, auditAnnotations=[{"key": "one", "valueExpression": "1"}]), BINDING)
 
 
 def test_a_mutating_policy_changes_objects():
