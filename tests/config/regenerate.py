@@ -44,7 +44,9 @@ from webhook.server.metrics import WebhookMetrics
 
 ROOT = Path(__file__).parents[2]
 CHART = "charts/gatewright"
-HEADER_OF_SETTINGS = "# Generated from the command line by `make manifests`; do not edit.\n"
+HEADER_OF_SETTINGS = (
+    "# Generated from the command line and values.schema.json by `make manifests`; do not edit.\n"
+)
 WITHOUT_HELM = """
 config/rbac and config/manager are as they were: they are rendered from the chart by helm, which is
 not on the PATH. Only a change of the chart, or of the rights of a kind, needs them: `make helm` builds
@@ -177,7 +179,8 @@ def from_code() -> dict[str, str]:
 
 
 def chart_settings() -> str:
-    """The options and variables that the chart accepts in extraArgs and env."""
+    """The options and variables that the chart accepts in extraArgs and env, and the settings of a Deployment."""
+    schema = json.loads((ROOT / CHART / "values.schema.json").read_text())
     commands = {
         name: importlib.import_module(f"gatewright.commands.{name}").command
         for name in ("webhook", "controller")
@@ -192,6 +195,7 @@ def chart_settings() -> str:
             )
             for name, command in commands.items()
         },
+        "settings": list(schema["$defs"]["settings"]["properties"]),
         "variables": sorted(PREFIX + name.upper() for name in Settings.model_fields),
     }
     return HEADER_OF_SETTINGS + yaml.safe_dump(known)

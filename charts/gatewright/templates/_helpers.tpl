@@ -102,13 +102,14 @@ annotations:
 {{- end }}
 
 {{/*
-Settings of one Deployment as YAML: the top-level keys, each overridden by the same key under `controller` or `webhook`;
-most mappings are overridden key by key (not by `merge`, which takes false for unset). Takes a dict of root and of, the name of the override.
+Settings of one Deployment as YAML: the keys that values.schema.json has in $defs/settings (`make manifests` lists them in
+files/settings.yaml), each overridden by the same key under `controller` or `webhook`; most mappings are overridden key by key (not by `merge`, which takes false for unset). Takes a dict of root and of, the name of the override.
 */}}
 {{- define "gatewright.settings" -}}
 {{- $own := index .root.Values .of }}
 {{- $settings := dict }}
-{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "podSecurityContext" "containerSecurityContext" "updateStrategy" "dnsPolicy" "dnsConfig" "runtimeClassName" "extraContainers" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" "extraEnv" "extraArgs" "extraVolumes" "extraVolumeMounts" "logLevel" "livenessProbe" "readinessProbe" "podDisruptionBudget" "revisionHistoryLimit" "serviceAccount" }}
+{{- $names := (.root.Files.Get "files/settings.yaml" | fromYaml).settings }}
+{{- range $key := append $names "serviceAccount" }}
 {{- if not (hasKey $.root.Values $key) }}
 {{- fail (printf "the values have no %s: they are of another version of the chart; use helm upgrade --reset-then-reuse-values" $key) }}
 {{- end }}
@@ -184,6 +185,9 @@ imagePullSecrets:
 {{- end }}
 {{- with .settings.priorityClassName }}
 priorityClassName: {{ . }}
+{{- end }}
+{{- with .settings.schedulerName }}
+schedulerName: {{ . }}
 {{- end }}
 {{- with .settings.runtimeClassName }}
 runtimeClassName: {{ . }}
