@@ -7,8 +7,7 @@ from controller.runtime.kind import PlannedKind
 from kube.resource import Resource
 
 READ = ("get", "list", "watch")
-CREATE = (*READ, "create")
-APPLY = (*CREATE, "patch")  # server-side apply of a new object needs both
+APPLY = (*READ, "create", "patch")  # server-side apply of a new object needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
 PolicyRule = dict[str, list[str]]
 Rights = dict[tuple[str, str], set[str]]  # verbs by API group and resource
@@ -23,7 +22,7 @@ def of_kinds(kinds: Iterable[PlannedKind[Any]]) -> Rights:
         # Allows blockOwnerDeletion on its owner references.
         grant(rights, kind.resource, ["update"], "/finalizers")
         for owned in kind.owns:
-            grant(rights, owned, CREATE if owned in kind.creates_only else APPLY)
+            grant(rights, owned, APPLY)  # of what is only created, patched to adopt it
         for read in kind.reads:
             grant(rights, read, READ)
         for patched in kind.patches:

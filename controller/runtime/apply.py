@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.runtime import changes
 from controller.runtime.applied import (
     APPLIED,
     REPLACED,
@@ -14,14 +15,16 @@ from controller.runtime.applied import (
     replace_lists,
 )
 from controller.runtime.cache import Cache
+from controller.runtime.changes import WrittenChild
 from controller.runtime.child import child_of, generated
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by, live
-from controller.runtime.ownership import NameTakenError, check_ownership
+from controller.runtime.ownership import NameTakenError, check_ownership, is_adoptable
 from controller.runtime.plan import Apply, ApplyFields, CreateOnly, Delete, Reference, Step
+from controller.runtime.writers import Writer, contest, writer_of
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from kube.resource import JsonObject, Resource
@@ -45,6 +48,8 @@ class Applier:
     observed: Snapshot
     sent: set[WrittenObject] = field(default_factory=set)
     """The objects that were written; in one reconcile, each is written once."""
+    written: list[WrittenChild] = field(default_factory=list)
+    """The writes, for events."""
 
     async def apply(self, step: Step, *, may_create: bool) -> None:
         """Execute the writes of one step that are needed and allowed.
@@ -69,14 +74,15 @@ class Applier:
     async def _child(self, write: Apply | CreateOnly, *, may_create: bool) -> None:
         """Create a child that does not exist; update an applied one that differs."""
         request, resource = self.owner.request, self.kind.owned(write.object)
-        key = resource.key(request.namespace, write.object["metadata"]["name"])
+        desired = child_of(self.owner, write, resource)
+        about = desired["metadata"]
+        key = resource.key(about.get("namespace"), about["name"])
         place = WrittenObject(request, resource, key)
         if place in self.sent:
             return
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
             current = self.caches[resource].get(key)  # it may have been deleted meanwhile
-        desired = child_of(self.owner, write, resource)
         if current is None:
             if not may_create:
                 return
@@ -89,10 +95,13 @@ class Applier:
                 self.observed.record(resource, key, current)
             else:
                 self._answered(place, desired, answer)
+                self._note("Created", place)
                 return
         self._check(place, current, adopts=isinstance(write, CreateOnly) and write.adopts(current))
         if isinstance(write, Apply):
             await self._keep(place, current, desired)
+        elif not write.adopt_labels and is_adoptable(self.owner, current):
+            await self._adopt(place, current, desired)
 
     async def _create(
         self, write: Apply | CreateOnly, resource: Resource, desired: JsonObject
@@ -106,6 +115,21 @@ class Applier:
             return await self.client.create(resource, filled, field_manager=FIELD_MANAGER)
         only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
+
+    async def _adopt(self, place: WrittenObject, current: JsonObject, desired: JsonObject) -> None:
+        """Make this owner the controller of a child that is never changed otherwise."""
+        metadata = current["metadata"]
+        owners = [*(metadata.get("ownerReferences") or ()), self.owner.reference]
+        patch = {"metadata": exact(metadata) | {"ownerReferences": owners}}
+        answer = await self.client.patch(
+            place.resource,
+            metadata["name"],
+            patch,
+            metadata.get("namespace"),
+            field_manager=FIELD_MANAGER,
+        )
+        self._answered(place, desired, answer)
+        self._note("Adopted", place)
 
     async def _keep(
         self,
@@ -134,10 +158,18 @@ class Applier:
     async def _keep_state(
         self, place: WrittenObject, current: JsonObject, desired: JsonObject, *, replace: bool
     ) -> None:
+        is_new, changed = self._compare(place, current, desired)
+        writer = None
+        if changed and not self._is_overridden(place, current, desired):
+            self.conflicts.check(place, digest(desired), repair=True)
+            newest = await live(self.client, place.resource, place.key)  # with its managedFields
+            if newest is None:
+                return  # the next event says so
+            self._check(place, newest, adopts=False)
+            current = newest
+            is_new, changed = self._compare(place, current, desired)
+            writer = writer_of(current, changed, FIELD_MANAGER) if changed else None
         applied = applied_to(current)
-        # a new plan, so the write is not a repair
-        is_new = applied != desired["metadata"]["annotations"][APPLIED]
-        changed = "" if is_new else difference(current, desired)
         is_repair = changed is not None and is_replaced(current, desired)
         if replace or applied == REPLACED or is_repair:
             self.conflicts.check(place, digest(desired), repair=True)
@@ -147,7 +179,7 @@ class Applier:
             changed = changed or ""
         try:
             stored = await self._update(
-                place, current, desired, changed, FIELD_MANAGER, only_this=True
+                place, current, desired, changed, FIELD_MANAGER, writer=writer, only_this=True
             )
         except Invalid:  # perhaps two ports of one name, the new one and the old one
             if not has_removed_items(current, current, desired):
@@ -155,6 +187,20 @@ class Applier:
             stored = current
         if is_new and has_removed_items(stored, current, desired):
             await self._keep(place, stored, desired, replace=True)
+
+    def _compare(
+        self, place: WrittenObject, current: JsonObject, desired: JsonObject
+    ) -> tuple[bool, str | None]:
+        """Return whether the plan is new, and the first field that differs; "" for any.
+
+        If this process has applied the plan already, it is not new, whoever changed the annotation.
+        """
+        if applied_to(current) == desired["metadata"]["annotations"][APPLIED]:
+            return False, difference(current, desired)
+        if not self.conflicts.was_sent(place, digest(desired)):
+            return True, ""
+        content = {key: value for key, value in desired.items() if key != "metadata"}
+        return False, difference(current, content) or f"metadata.annotations.{APPLIED}"
 
     async def _patch(self, patch: ApplyFields) -> None:
         """Set fields of an object with another owner, if they differ.
@@ -172,7 +218,12 @@ class Applier:
         fields = {**patch.fields, "metadata": {**patch.fields.get("metadata", {}), **named}}
         changed = difference(current, patch.fields)
         manager = f"gatewright-{self.kind.name}-{self.owner.uid}"  # two owners may patch one object
-        await self._update(place, current, fields, changed, manager)
+        writer = None
+        if changed and self.conflicts.was_sent(place, digest(fields)):
+            if (newest := await live(self.client, resource, key)) is None:
+                return
+            writer = writer_of(newest, changed, manager)
+        await self._update(place, current, fields, changed, manager, writer=writer)
 
     async def _update(
         self,
@@ -182,32 +233,48 @@ class Applier:
         changed: str | None,
         manager: str,
         *,
+        writer: Writer | None = None,
         only_this: bool = False,
     ) -> JsonObject:
         """Apply to an existing object by its uid, unless nothing changed or it is contested.
 
-        With `only_this`, only to this version of it. Return the stored object.
+        With `only_this`, only to this version of it. Return the stored object. It is the repair of
+        the field `changed` if a `writer` changed it.
         """
         resource, sent = place.resource, digest(desired)
-        needed = changed is not None and not self.conflicts.is_overridden(
-            place, sent, digest(cut(current, desired))
-        )
+        needed = changed is not None and not self._is_overridden(place, current, desired)
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
             return current
-        precondition = ("uid", "resourceVersion") if only_this else ("uid",)
-        known = {field: current["metadata"][field] for field in precondition}
+        known = exact(current["metadata"])
+        if not only_this:
+            del known["resourceVersion"]
         exactly = {**desired, "metadata": {**desired["metadata"], **known}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
         self._answered(place, desired, answer)
-        version = current["metadata"]["resourceVersion"]
-        if changed and answer["metadata"]["resourceVersion"] != version:
-            message = (
-                f"{resource.kind} {current['metadata']['name']}: {changed} is changed again and "
-                "again by another writer; it is restored once a minute"
-            )
-            self.conflicts.repaired(place, sent, message)
+        if answer["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]:
+            return answer
+        what = title_of(place)
+        if writer is None or not changed:
+            if updated := changes.updated(what, current, answer):
+                self.written.append(updated)
+            return answer
+        self._note("Restored", place, f"{changed}, which {writer} had changed")
+        parent = f"{self.owner.resource.kind} {self.owner.request.name}"
+        has_scale = self.kind.type.definition.scale is not None
+        message = contest(what, changed, writer, parent, has_scale=has_scale)
+        self.conflicts.repaired(place, sent, changed, message)
         return answer
+
+    def _is_overridden(
+        self, place: WrittenObject, current: JsonObject, desired: JsonObject
+    ) -> bool:
+        """Return whether an apply would change nothing, since admission changes it back."""
+        stored = digest(cut(current, desired))
+        return self.conflicts.is_overridden(place, digest(desired), stored)
+
+    def _note(self, verb: changes.Verb, place: WrittenObject, detail: str = "") -> None:
+        self.written.append(WrittenChild(verb, title_of(place), detail))
 
     async def _delete(self, reference: Reference) -> None:
         resource = reference.resource
@@ -225,7 +292,9 @@ class Applier:
             )
             self.observed.record(resource, key, None)
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
-            self.sent.add(WrittenObject(self.owner.request, resource, key))
+            place = WrittenObject(self.owner.request, resource, key)
+            self.sent.add(place)
+            self._note("Deleted", place)
 
     def _check(self, place: WrittenObject, current: JsonObject, *, adopts: bool) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""
@@ -247,3 +316,13 @@ class Applier:
         self.expectations.wrote(request, self.caches[resource], key, answer)
         stored = "" if difference(answer, desired) is None else digest(cut(answer, desired))
         self.conflicts.answered(place, digest(desired), stored)
+
+
+def exact(metadata: JsonObject) -> JsonObject:
+    """Return the fields that limit a write to one version of an object."""
+    return {key: metadata[key] for key in ("uid", "resourceVersion")}
+
+
+def title_of(place: WrittenObject) -> str:
+    """Return the kind and the name of an object, for messages."""
+    return f"{place.resource.kind} {place.key.rpartition('/')[2]}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from controller.runtime.applied import APPLIED, annotation_of
 from controller.runtime.observed import Owner
+from controller.runtime.ownership import PARENT, mark_of
 from controller.runtime.plan import Apply, CreateOnly, Random
 from kube.resource import JsonObject, Resource
 
@@ -14,14 +15,14 @@ def child_of(owner: Owner, write: Apply | CreateOnly, resource: Resource) -> Jso
     """Return the request body of a child: with namespace, owner and the digest of its fields."""
     metadata = dict(write.object["metadata"])
     desired = {**write.object, "metadata": metadata}
-    if resource.namespaced:
+    if owner.request.namespace:
         metadata["namespace"] = owner.request.namespace
+    annotations = metadata["annotations"] = dict(metadata.get("annotations") or {})
+    annotations[PARENT] = mark_of(owner)
     if isinstance(write, Apply) or not write.adopt_labels:
         metadata["ownerReferences"] = [owner.reference]
     if isinstance(write, Apply):
-        metadata["annotations"] = (metadata.get("annotations") or {}) | {
-            APPLIED: annotation_of(desired)
-        }
+        annotations[APPLIED] = annotation_of(desired)
     return desired
 
 

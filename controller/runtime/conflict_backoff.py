@@ -1,7 +1,7 @@
 """Conflict back-off: another writer, or admission, keeps changing an applied field."""
 
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,10 +9,13 @@ from typing import NamedTuple
 from controller.runtime.types import ReconcileRequest, RetryableError
 from kube.resource import Resource
 
-MAX_REPAIRS = 5  # this many repairs …
-REPAIRS_WINDOW = 60.0  # … within this many seconds are a contest
+MAX_REPAIRS = 5  # this many repairs of one field …
+REPAIRS_WINDOW = 600.0  # … within this many seconds are a contest
 REPAIR_INTERVAL = 60.0  # seconds between two repairs during a contest
-CONTEST_END = 120.0  # seconds without a repair that end a contest
+# Seconds without a repair that end a contest: twice the mean pause between the last repairs, within
+# these limits.
+CONTEST_END = 120.0
+LONGEST_CONTEST_END = 600.0
 
 
 class WrittenObject(NamedTuple):
@@ -28,10 +31,15 @@ class ContestedError(RetryableError):
 
 
 @dataclass(slots=True)
-class _Repairs:
-    sent: str
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_REPAIRS))
+class _Written:
+    """What this process wrote to one object, and its repairs."""
+
+    sent: str = ""
+    overridden: tuple[str, str] | None = None
+    repairs: dict[str, deque[float]] = field(default_factory=dict)
+    repaired_at: float = 0.0
     message: str = ""
+    end: float = CONTEST_END
 
 
 class Conflicts:
@@ -42,52 +50,61 @@ class Conflicts:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._repairs: dict[WrittenObject, _Repairs] = {}
-        self._overridden: dict[WrittenObject, tuple[str, str]] = {}
+        self._written: defaultdict[ReconcileRequest, dict[WrittenObject, _Written]] = defaultdict(
+            dict
+        )
 
     def check(self, place: WrittenObject, sent: str, *, repair: bool) -> None:
         """Raise `ContestedError` while an object is contested, except for the next repair."""
-        repairs = self._repairs.get(place)
-        if repairs is None:
+        written = self._written_to(place)
+        if written is None or not written.repairs:
             return
-        since = self._clock() - repairs.times[-1]
-        if since >= CONTEST_END or repairs.sent != sent:
-            del self._repairs[place]
-        elif repairs.message and not (repair and since >= REPAIR_INTERVAL):
-            until = (REPAIR_INTERVAL if since < REPAIR_INTERVAL else CONTEST_END) - since
-            raise ContestedError(repairs.message, retry_after=max(until, 1.0))
+        since = self._clock() - written.repaired_at
+        if written.sent != sent or since >= (written.end if written.message else REPAIRS_WINDOW):
+            written.repairs, written.message = {}, ""
+        elif written.message and not (repair and since >= REPAIR_INTERVAL):
+            until = (REPAIR_INTERVAL if since < REPAIR_INTERVAL else written.end) - since
+            raise ContestedError(written.message, retry_after=max(until, 1.0))
 
-    def repaired(self, place: WrittenObject, sent: str, message: str) -> None:
-        """Record a repair; `message` is the text in case of a contest."""
-        repairs = self._repairs.setdefault(place, _Repairs(sent))
-        repairs.times.append(self._clock())
-        is_often = (
-            len(repairs.times) == MAX_REPAIRS
-            and repairs.times[-1] - repairs.times[0] <= REPAIRS_WINDOW
-        )
-        if repairs.message or is_often:
-            repairs.message = message
+    def repaired(self, place: WrittenObject, sent: str, field: str, message: str) -> None:
+        """Record a repair of a field; `message` is the text in case of a contest."""
+        written = self._written[place.request].setdefault(place, _Written())
+        written.sent, written.repaired_at = sent, self._clock()
+        times = written.repairs.setdefault(field, deque(maxlen=MAX_REPAIRS))
+        times.append(written.repaired_at)
+        lasted = times[-1] - times[0]
+        if written.message or (len(times) == MAX_REPAIRS and lasted <= REPAIRS_WINDOW):
+            written.message = message
+            pause = 2 * lasted / max(1, len(times) - 1)
+            written.end = min(max(pause, CONTEST_END), max(LONGEST_CONTEST_END, CONTEST_END))
         self.check(place, sent, repair=False)
 
     def answered(self, place: WrittenObject, sent: str, stored: str) -> None:
-        """Remember the stored state for a request, if it differs.
+        """Remember what was sent, and the stored state, if it differs.
 
         `stored` is empty if it does not.
         """
-        if stored:
-            self._overridden[place] = (sent, stored)
-        else:
-            self._overridden.pop(place, None)
+        written = self._written[place.request].setdefault(place, _Written())
+        if written.sent != sent:
+            written.repairs, written.message = {}, ""
+        written.sent, written.overridden = sent, (sent, stored) if stored else None
+
+    def was_sent(self, place: WrittenObject, sent: str) -> bool:
+        """Return whether this is what this process sent last; a write of it is a repair."""
+        written = self._written_to(place)
+        return written is not None and written.sent == sent
 
     def is_overridden(self, place: WrittenObject, sent: str, stored: str) -> bool:
         """Return whether the server stored exactly this state for the same request.
 
         Then another apply would change nothing.
         """
-        return self._overridden.get(place) == (sent, stored)
+        written = self._written_to(place)
+        return written is not None and written.overridden == (sent, stored)
 
     def forget(self, request: ReconcileRequest) -> None:
         """Remove the objects of a deleted owner."""
-        for known in (self._repairs, self._overridden):
-            for place in [place for place in known if place.request == request]:
-                del known[place]
+        self._written.pop(request, None)
+
+    def _written_to(self, place: WrittenObject) -> _Written | None:
+        return (self._written.get(place.request) or {}).get(place)

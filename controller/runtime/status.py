@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from controller.runtime.conflict_backoff import ContestedError
 from controller.runtime.plan import Plan, Problem, Step, incomplete
 from controller.runtime.types import TerminalError
 from kube.errors import AlreadyExists, ApiError, Conflict, ServerError, TooManyRequests, Unreachable
@@ -51,6 +52,8 @@ class Failure(NamedTuple):
         if isinstance(self.error, ApiError):
             text, given = self.error.message, self.error.reason or "ReconcileFailed"
             reason = given if REASON.fullmatch(given) else type(self.error).__name__
+        if isinstance(self.error, ContestedError):  # the child exists; the message says it all
+            return Problem(text, reason)
         return Problem(f"{self.step.failed_to}: {' '.join(text.splitlines())}", reason)
 
 

@@ -47,7 +47,7 @@ def verbs(rules: list[PolicyRule], group: str, resource: str) -> set[str]:
             {"owns": [NODES], "creates_only": [NODES]},
             "",
             "nodes",
-            {"get", "list", "watch", "create"},
+            {"get", "list", "watch", "create", "patch"},
         ),
         ({"reads": [NODES]}, "", "nodes", {"get", "list", "watch"}),
         (

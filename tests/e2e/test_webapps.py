@@ -140,7 +140,10 @@ def test_a_foreign_deployment_is_never_changed(laptop: Laptop, namespace: str) -
     laptop.wait("webapp/shop", "condition=Ready=False", namespace)
     laptop.wait("webapp/shop", "jsonpath={.status.phase}=Failed", namespace)
     ready = laptop.get("webapp/shop", namespace)["status"]["conditions"][0]
-    reason = "failed to create deployment: Deployment shop exists and was not created by this WebApp; rename one of them"
+    reason = (
+        "failed to create deployment: Deployment shop exists and was not created by this WebApp; rename one of them, or "
+        f"hand it over: kubectl annotate -n {namespace} deployments.apps shop gatewright.io/parent=WebApp.example.com/shop"
+    )
     assert (ready["type"], ready["reason"], ready["message"]) == ("Ready", "NameTaken", reason)
     laptop.kubectl(
         "wait", "events", "--for=create", "--field-selector=reason=NameTaken", "-n", namespace

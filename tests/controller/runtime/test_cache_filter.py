@@ -101,13 +101,15 @@ async def test_only_what_a_planner_reads_is_cached_of_a_foreign_object(running: 
 
 
 async def test_a_child_that_loses_its_owner_wakes_it(running: Running) -> None:
-    """The object is no longer cached, and the owner notices."""
+    """The object is no longer cached, and the owner adopts it again, by its mark."""
     async with running(plan) as things:
         things.create()
         await things.until_ready()
         orphaned = {"metadata": {"ownerReferences": None}}
         things.server.change(CONFIGMAP, "thing", orphaned, NAMESPACE)
-        await things.until_ready("False", "NameTaken")
+        await things.until(
+            CONFIGMAP, "thing", lambda each: bool(each["metadata"].get("ownerReferences"))
+        )
 
 
 def by_name(object: JsonObject) -> list[str]:

@@ -76,5 +76,6 @@ async def test_what_is_not_selected_is_not_found(server: FakeApiServer) -> None:
     assert (event["type"], event["reason"], event["note"]) == (
         "Warning",
         "NameTaken",
-        "failed to create all: ConfigMap a exists and was not created by this Thing; rename one of them",
+        "failed to create all: ConfigMap a exists and was not created by this Thing; rename one of them, or hand it "
+        "over: kubectl annotate -n default configmaps a gatewright.io/parent=Thing.test.example/thing",
     )
