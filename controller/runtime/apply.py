@@ -273,7 +273,7 @@ class Applier:
         stored = digest(cut(current, desired))
         return self.conflicts.is_overridden(place, digest(desired), stored)
 
-    def _note(self, verb: changes.Verb, place: WrittenObject, detail: str = "") -> None:
+    def _note(self, verb: changes.ChildVerb, place: WrittenObject, detail: str = "") -> None:
         self.written.append(WrittenChild(verb, title_of(place), detail))
 
     async def _delete(self, reference: Reference) -> None:

@@ -8,13 +8,13 @@ from controller.runtime.plan import Event
 from kube.resource import JsonObject
 
 MAX_FIELDS = 5  # of one child in an event
-Verb = Literal["Created", "Adopted", "Scaled", "Updated", "Restored", "Deleted"]
+ChildVerb = Literal["Created", "Adopted", "Scaled", "Updated", "Restored", "Deleted"]
 
 
 class WrittenChild(NamedTuple):
     """One write: `what` is the kind and the name, `detail` what was changed."""
 
-    verb: Verb
+    verb: ChildVerb
     what: str
     detail: str = ""
 
