@@ -128,13 +128,13 @@ class PolicyStatuses:
         """
         try:
             bound = bind(document_of(stored), self._catalogue, stored=True)
+            if (conflict := self._conflict(key)) is not None:
+                return condition(READY, False, "Conflict", conflict), None
             if isinstance(bound, BoundException):
                 policies = self._policies()
                 return None if policies is None else self._judged_exception(bound, policies, now)
         except FaultsError as error:
             return condition(READY, False, "Invalid", str(error)), None
-        if (conflict := self._conflict(key)) is not None:
-            return condition(READY, False, "Conflict", conflict), None
         return condition(READY, True, IN_FORCE), None
 
     def _type_checking(self, stored: JsonObject) -> JsonObject:

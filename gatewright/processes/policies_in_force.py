@@ -37,7 +37,7 @@ def policies_of(
     def build(policies: PolicySet) -> Engine:
         return Engine(in_force(policies, catalogue(), home), planners, converted=True)
 
-    objects = PolicyObjects(stores, catalogue(), metrics)
+    objects = PolicyObjects(stores, catalogue(), metrics, home or HOME)
     policies = Policies(
         settings.policies,
         partial(policy_set_of, settings.policies, catalogue(), config_map),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from config.api.policy_exception import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
@@ -11,18 +11,27 @@ from webhook.engine.exemptions import Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImagePattern
 from webhook.engine.match import globs
+from webhook.engine.policy import Params
 
 # default namespace of Gatewright, in which exceptions from cluster policies take effect
 HOME = "gatewright-system"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundException:
-    """A PolicyException as it was written; the namespace is None for one from a file."""
+    """A PolicyException as it was written; the namespace is None for one from a file.
+
+    Its entries are compiled once for each policy, not at each change of others. `size` is that of
+    its object as JSON, in bytes.
+    """
 
     namespace: str | None
     spec: PolicyExceptionSpec
     name: str = ""
+    size: int = field(default=0, compare=False)
+    compiled: dict[tuple[int, str | None, str], tuple[Params, Exemption]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def title(self) -> str:
@@ -108,12 +117,22 @@ def with_exceptions(
         for place in _places(policy, home):
             for exception, entry in entries.get((place, policy.name), ()):
                 with suppress(FaultsError):  # reported where the exception is checked
-                    exemptions.append(_exemption(policy, exception, entry))
+                    exemptions.append(_compiled(policy, exception, entry))
         exemptions.sort(key=lambda each: each.params is not None)
         # Most policies have none, and stay the same object.
         is_same = not exemptions and not policy.exemptions
         found.append(policy if is_same else replace(policy, exemptions=Exemptions(exemptions)))
     return tuple(found)
+
+
+def _compiled(policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry) -> Exemption:
+    """Return an entry compiled for a policy, again only for other parameters of the policy."""
+    key = id(entry), policy.namespace, policy.name
+    known = exception.compiled.get(key)
+    if known is None or known[0] is not policy.params:
+        known = policy.params, _exemption(policy, exception, entry)
+        exception.compiled[key] = known
+    return known[1]
 
 
 def _exemption(

@@ -1,8 +1,9 @@
-"""Globs with `*` and `?`: compiled when first used, matched in time linear in the name."""
+"""Globs with `*` and `?`, matched in time linear in the name."""
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 from pydantic_core import core_schema
 
@@ -10,56 +11,62 @@ MAX_GLOB = 512  # characters of a pattern with `*` or `?`; a longer one is rejec
 MAX_MATCHED = 4096  # characters of a name; a longer one matches only itself and `*`
 
 
-class _Pieces(NamedTuple):
-    """The compiled pieces of a pattern; `last` is None if it has no star."""
-
-    first: re.Pattern[str]
-    between: tuple[re.Pattern[str], ...] = ()
-    last: re.Pattern[str] | None = None
-    last_size: int = 0
-
-
 class Glob:
-    """One pattern: pieces between stars, compiled when it is first used.
+    """One pattern: pieces between stars.
 
     Each piece matches at its first occurrence, and the search never goes back. So the time is
-    linear in the name; one regular expression for all pieces could take pattern times name.
+    linear in the name; one regular expression for all pieces could take pattern times name. It
+    keeps text only, so that many patterns take little memory.
     """
 
+    __slots__ = ("_between", "_first", "_last")
+
     def __init__(self, pattern: str) -> None:
-        """Take the pattern. Raises ValueError if it is too long."""
+        """Split the pattern. Raises ValueError if it is too long."""
         if len(pattern) > MAX_GLOB:
             limit = f"at most {MAX_GLOB} are allowed in a pattern"
             raise ValueError(f'"{pattern[:40]}..." has {len(pattern)} characters; {limit}')
-        self._pattern = pattern
-        self._pieces: _Pieces | None = None
+        first, *rest = pattern.split("*")
+        self._first = first
+        self._between = tuple(filter(None, rest[:-1]))
+        self._last = rest[-1] if rest else None
 
     def match(self, name: str) -> bool:
         """Return whether `name` as a whole is matched."""
-        pieces = self._pieces
-        if pieces is None:
-            pieces = self._pieces = _pieces_of(self._pattern)
-        if pieces.last is None:
-            return pieces.first.fullmatch(name) is not None
-        found, end = pieces.first.match(name), len(name) - pieces.last_size
-        if found is None or end < found.end() or pieces.last.match(name, end) is None:
+        at, end = len(self._first), len(name)
+        if not _is_at(self._first, name, 0):
             return False
-        for piece in pieces.between:
-            found = piece.search(name, found.end(), end)
-            if found is None:
+        if self._last is None:
+            return at == end
+        end -= len(self._last)
+        if end < at or not _is_at(self._last, name, end):
+            return False
+        for piece in self._between:
+            at = _find(piece, name, at, end)
+            if at < 0:
                 return False
         return True
 
 
-def _pieces_of(pattern: str) -> _Pieces:
-    first, *rest = pattern.split("*")
-    if not rest:
-        return _Pieces(_compiled(first))
-    between = tuple(_compiled(each) for each in rest[:-1] if each)
-    return _Pieces(_compiled(first), between, _compiled(rest[-1]), len(rest[-1]))
+def _is_at(piece: str, name: str, at: int) -> bool:
+    """Return whether a piece is in a name, at an index."""
+    if "?" not in piece:
+        return name.startswith(piece, at)
+    return _compiled(piece).match(name, at) is not None
 
 
+def _find(piece: str, name: str, start: int, end: int) -> int:
+    """Return the end of the first occurrence of a piece, or -1."""
+    if "?" in piece:
+        found = _compiled(piece).search(name, start, end)
+        return -1 if found is None else found.end()
+    at = name.find(piece, start, end)
+    return -1 if at < 0 else at + len(piece)
+
+
+@lru_cache(maxsize=4096)
 def _compiled(piece: str) -> re.Pattern[str]:
+    """Return a piece as a regular expression; few pieces have a `?`."""
     parts = ["." if each == "?" else re.escape(each) for each in piece]
     return re.compile("".join(parts), re.DOTALL)
 

@@ -2,10 +2,12 @@
 
 import functools
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from webhook.engine.globs import Globs
+from webhook.engine.globs import Glob
 
 # characters: host, repository (255), tag (128) and digest are shorter; parsed references are cached
 LONGEST = 1024
@@ -118,35 +120,72 @@ class ImagePattern:
     tag does not select, is covered by a digest or by any tag.
     """
 
+    __slots__ = ("_compiled", "_text")
+
     def __init__(self, text: str) -> None:
-        """Split the pattern as a reference is split."""
-        host, repository, _, tag, _, digest = _split("*/*" if text == "*" else text)
-        registry = normalised(host)
-        if registry == DEFAULT_REGISTRY and "/" not in repository and repository != "*":
-            repository = f"library/{repository}"
-        path = repository.split("/")
-        self._is_prefix = path[-1] == "*" and not tag and not digest
-        tag = tag or ("*" if path[-1].endswith("*") else "latest")
-        self._host = None if registry == "*" else _globs(_HOST.split(registry))
-        self._path = _globs(path[:-1] if self._is_prefix else path)
-        self._tag = None if tag == "*" else Globs([tag])
-        self._digest = Globs([digest]) if digest else None
+        """Take the pattern; it is split when it is first compared."""
+        self._text = text
+        self._compiled: _ImageParts | None = None
 
     def matches(self, image: ImageReference) -> bool:
         """Return whether an image is one of these."""
+        compiled = self._compiled
+        if compiled is None:
+            compiled = self._compiled = _split_pattern(self._text)
         path = image.repository.split("/")
-        if not _alike(self._path, path[: len(self._path)] if self._is_prefix else path):
+        if not _alike(compiled.path, path[: len(compiled.path)] if compiled.is_prefix else path):
             return False
-        if not (self._host is None or _alike(self._host, _HOST.split(image.registry))):
+        if not (compiled.host is None or _alike(compiled.host, _HOST.split(image.registry))):
             return False
-        if self._digest is not None:
-            return self._digest.match(image.digest or "")
-        return self._tag is None or (image.digest is None and self._tag.match(image.version or ""))
+        if compiled.digest is not None:
+            return _is_like(compiled.digest, image.digest or "")
+        if compiled.tag is None:
+            return True
+        return image.digest is None and _is_like(compiled.tag, image.version or "")
 
 
-def _globs(parts: Sequence[str]) -> tuple[Globs, ...]:
-    return tuple(Globs([part]) for part in parts)
+GlobOrText = str | Glob  # of a pattern: text, or a glob
 
 
-def _alike(patterns: Sequence[Globs], parts: Sequence[str]) -> bool:
-    return len(patterns) == len(parts) and all(map(Globs.match, patterns, parts))
+class _ImageParts(NamedTuple):
+    """The parts of a pattern; None matches everything."""
+
+    host: tuple[GlobOrText, ...] | None
+    path: tuple[GlobOrText, ...]
+    is_prefix: bool
+    tag: GlobOrText | None
+    digest: GlobOrText | None
+
+
+def _split_pattern(text: str) -> _ImageParts:
+    """Split a pattern as a reference is split."""
+    host, repository, _, tag, _, digest = _split("*/*" if text == "*" else text)
+    registry = normalised(host)
+    if registry == DEFAULT_REGISTRY and "/" not in repository and repository != "*":
+        repository = f"library/{repository}"
+    path = repository.split("/")
+    is_prefix = path[-1] == "*" and not tag and not digest
+    tag = tag or ("*" if path[-1].endswith("*") else "latest")
+    return _ImageParts(
+        None if registry == "*" else _parts(_HOST.split(registry)),
+        _parts(path[:-1] if is_prefix else path),
+        is_prefix,
+        None if tag == "*" else _part(tag),
+        _part(digest) if digest else None,
+    )
+
+
+def _part(text: str) -> GlobOrText:
+    return Glob(text) if "*" in text or "?" in text else sys.intern(text)
+
+
+def _parts(texts: Sequence[str]) -> tuple[GlobOrText, ...]:
+    return tuple(map(_part, texts))
+
+
+def _is_like(pattern: GlobOrText, text: str) -> bool:
+    return pattern == text if isinstance(pattern, str) else pattern.match(text)
+
+
+def _alike(patterns: Sequence[GlobOrText], parts: Sequence[str]) -> bool:
+    return len(patterns) == len(parts) and all(map(_is_like, patterns, parts))

@@ -30,6 +30,8 @@ OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look
 # Size of one object as JSON, or of all objects of a tenant: compiling these takes well below a
 # second.
 MAX_POLICY_BYTES = 64 * 1024
+# Of the objects of all tenants: their patterns and expressions take up to ten times that in memory.
+MAX_TENANTS_BYTES = 8 * 1024 * 1024
 POLICY_SET_KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 ALLOW = "allow"  # the value of the annotation UNKNOWN_FIELDS
@@ -53,7 +55,7 @@ def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPoli
     document = parse(PolicyDocument, value)
     if document.kind == "PolicyException":
         excepted = parse(PolicyExceptionSpec, document.spec, at="spec")
-        return BoundException(document.metadata.namespace, excepted, document.metadata.name)
+        return BoundException(document.metadata.namespace, excepted, document.metadata.name, size)
     spec = parse(AdmissionPolicySpec, document.spec, at="spec")
     in_a_namespace = document.kind == "AdmissionPolicy"
     namespace = document.metadata.namespace if in_a_namespace else None

@@ -1,12 +1,13 @@
 """The policy objects of the cluster: the last valid version of each stays in force.
 
-An object that conflicts with the policies in force counts as invalid, as does a tenant's policy
-that exceeds the size limit of its namespace; both are tried again when others change.
+An object that conflicts with the policies in force counts as invalid, as does a tenant's policy or
+exception that exceeds the size limit of its namespace, or of all tenants; both are tried again when
+others change.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
@@ -19,6 +20,7 @@ from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.policy_sets.bound_objects import (
     MAX_POLICY_BYTES,
+    MAX_TENANTS_BYTES,
     Catalogue,
     bind,
     document_of,
@@ -38,16 +40,32 @@ log = logging.getLogger("gatewright.webhook.policies")
 
 
 class NoRoomError(ConflictingPoliciesError):
-    """The policies of a tenant exceed their total size, so judging by them would be too slow."""
+    """The objects of tenants exceed their total size: judging by them would be too slow.
+
+    `size` is that of the object, in bytes.
+    """
+
+    def __init__(self, message: str, size: int) -> None:
+        """Take the message for the status."""
+        super().__init__(message)
+        self.size = size
 
 
 class PolicyObjects:
     """Policies and exceptions from stores of RESOURCES, by kind and key."""
 
     def __init__(
-        self, stores: Iterable[Store], catalogue: Catalogue, metrics: WebhookMetrics
+        self,
+        stores: Iterable[Store],
+        catalogue: Catalogue,
+        metrics: WebhookMetrics,
+        home: str | None = None,
     ) -> None:
-        """Take the stores of the objects, and the catalogue of built-in policies."""
+        """Take the stores of the objects, and the catalogue of built-in policies.
+
+        Exceptions in the namespace `home` are not those of a tenant.
+        """
+        self._home = home
         self._stores = tuple(stores)
         self._catalogue = catalogue
         self._metrics = metrics
@@ -55,7 +73,7 @@ class PolicyObjects:
         self._versions: dict[ObjectId, tuple[str, int]] = {}
         self._good: dict[ObjectId, BoundPolicy | BoundException] = {}
         self._good_versions: dict[ObjectId, tuple[str, int]] = {}
-        self._sizes = Counter[str]()  # bytes of the tenants' valid policies, by namespace
+        self._sizes = Counter[str]()  # bytes of the tenants' valid objects, by namespace
         self.problems: dict[ObjectId, Exception] = {}
         """Errors of the objects whose newest version is not in force."""
 
@@ -92,7 +110,7 @@ class PolicyObjects:
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
         # Of two in conflict the older one is in force, also in a replica that starts later.
         changed.sort(key=lambda each: _seniority(each, stored[each]))
-        changed += [id for id in self._conflicting() if id not in changed]  # these may be valid now
+        changed += self._possible_now(set(changed))
         for id in changed:
             self._put_in_force(id, stored[id], check)
         return True
@@ -110,6 +128,18 @@ class PolicyObjects:
         """Return why a valid object is not in force because of others, or None."""
         id = resource, key
         return str(self.problems[id]) if id in self._conflicting() else None
+
+    def _possible_now(self, changed: Collection[ObjectId]) -> list[ObjectId]:
+        """Return the objects with a conflict that may be gone, since others changed."""
+        return [
+            id
+            for id in self._conflicting()
+            if id not in changed
+            and not (
+                isinstance(problem := self.problems[id], NoRoomError)
+                and not self._has_room(id, problem.size)
+            )
+        ]
 
     def _conflicting(self) -> list[ObjectId]:
         return [
@@ -145,20 +175,38 @@ class PolicyObjects:
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
     def _check_room(self, id: ObjectId, document: Mapping[str, Any]) -> None:
-        """Reject a tenant's policy that exceeds the size limit of its namespace."""
-        if id[0] != TENANTS:
+        """Reject a tenant's object that exceeds the size limit of its namespace, or of all."""
+        namespace = self._tenant(id)
+        if namespace is None:
             return
-        namespace, old = document["metadata"]["namespace"], self._good.get(id)
-        size = (
-            self._sizes[namespace]
-            + size_of(document)
-            - (old.size if isinstance(old, BoundPolicy) else 0)
-        )
-        if size > MAX_POLICY_BYTES:
+        size, old = size_of(document), self._good.get(id)
+        more = size - (old.size if old is not None else 0)
+        own = self._sizes[namespace] + more
+        if own > MAX_POLICY_BYTES:
             text = (
-                f"the AdmissionPolicies of namespace {namespace} would have {size:,} bytes together"
+                f"the AdmissionPolicies and PolicyExceptions of namespace {namespace} would have "
+                f"{own:,} bytes together; at most {MAX_POLICY_BYTES:,} are in force"
             )
-            raise NoRoomError(f"{text}; at most {MAX_POLICY_BYTES:,} are in force")
+            raise NoRoomError(text, size)
+        everything = self._sizes.total() + more
+        if everything > MAX_TENANTS_BYTES:
+            text = (
+                "the AdmissionPolicies and PolicyExceptions of all namespaces would have "
+                f"{everything:,} bytes together; at most {MAX_TENANTS_BYTES:,} are in force"
+            )
+            raise NoRoomError(text, size)
+
+    def _has_room(self, id: ObjectId, size: int) -> bool:
+        """Return whether an object that had no room would have it now."""
+        namespace = self._tenant(id) or ""
+        is_small = self._sizes[namespace] + size <= MAX_POLICY_BYTES
+        return id in self._good or (is_small and self._sizes.total() + size <= MAX_TENANTS_BYTES)
+
+    def _tenant(self, id: ObjectId) -> str | None:
+        """Return the namespace whose limit an object counts for, if it is a tenant's."""
+        namespace = id[1].partition("/")[0]
+        is_tenants = id[0] == TENANTS or (id[0] == EXCEPTION and namespace != self._home)
+        return namespace if is_tenants else None
 
     def _replace(self, id: ObjectId, bound: BoundPolicy | BoundException | None) -> bool:
         """Replace the last valid version of an object, or remove it.
@@ -170,8 +218,8 @@ class PolicyObjects:
         if bound is not None:
             self._good[id] = bound
         for each, sign in ((old, -1), (bound, 1)):
-            if isinstance(each, BoundPolicy) and each.namespace is not None:
-                self._sizes[each.namespace] += sign * each.size
+            if each is not None and (namespace := self._tenant(id)) is not None:
+                self._sizes[namespace] += sign * each.size
         return old is not None
 
 

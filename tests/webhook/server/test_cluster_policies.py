@@ -24,6 +24,7 @@ from webhook.engine import NOW, Engine
 from webhook.engine.conflicts import refuse_conflict
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read
+from webhook.server import cluster_policies
 from webhook.server.cluster_data import NAMESPACES
 from webhook.server.cluster_policies import RESOURCES, PolicyObjects
 from webhook.server.engine_in_force import Policies
@@ -95,7 +96,7 @@ class Cluster:
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(self.registry)
         self.stores = [Store(resource) for resource in RESOURCES]
-        objects = PolicyObjects(self.stores, catalogue(), metrics)
+        objects = PolicyObjects(self.stores, catalogue(), metrics, HOME)
         self.policies = Policies([], lambda: self.files, self._build, objects, metrics)
         objects.subscribe(self.changed.set)
 
@@ -426,7 +427,10 @@ async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cl
     for name, namespace in (("a", "shop"), ("b", "shop"), ("c", "lab")):
         server.create(TENANT, large(name, namespace))
     await cluster.seen()
-    problem = "the AdmissionPolicies of namespace shop would have 66,562 bytes together; at most 65,536 are in force"
+    problem = (
+        "the AdmissionPolicies and PolicyExceptions of namespace shop would have 66,562 bytes "
+        "together; at most 65,536 are in force"
+    )
     assert (names(cluster), cluster.policies.objects.conflict(TENANT, "shop/b")) == (
         {"a", "c"},
         problem,
@@ -500,3 +504,41 @@ async def test_nothing_is_judged_before_the_initial_lists(server, start):
             False,
             "1 violation\n- few: spec.replicas: 4; production workloads cannot exceed 3 replicas. Set it to 3 or less.",
         )
+
+
+def many_images(name: str, namespace: str, number: int = 600) -> dict[str, Any]:
+    """Return an exception for many images, of about 30 KB."""
+    images = [f"registry.example.com/team-{each}/application-*/web:1.?" for each in range(number)]
+    spec = {
+        "reason": "moving",
+        "expires": "2026-12-01T00:00:00Z",
+        "exceptions": [{"policy": "few", "images": images}],
+    }
+    metadata = {"name": name, "namespace": namespace}
+    kind = {"apiVersion": "gatewright.io/v1alpha1", "kind": "PolicyException"}
+    return {**kind, "metadata": metadata, "spec": spec}
+
+
+async def test_exceptions_count_in_the_room_of_their_namespace(server, cluster):
+    """Not those of Gatewright's own namespace; the others go on, and there is room again later."""
+    for name, namespace in (("a", "shop"), ("b", "shop"), ("c", "shop"), ("d", HOME), ("e", HOME)):
+        server.create(EXCEPTION, many_images(name, namespace))
+    await cluster.seen()
+    objects = cluster.policies.objects
+    assert {each.name for each in objects.in_force().exceptions} == {"a", "b", "d", "e"}
+    assert "namespace shop would have" in objects.conflict(EXCEPTION, "shop/c")
+    server.delete(EXCEPTION, "a", "shop")
+    await cluster.seen()
+    assert {each.name for each in objects.in_force().exceptions} == {"b", "c", "d", "e"}
+
+
+async def test_the_objects_of_all_tenants_are_bounded(server, cluster, monkeypatch):
+    """Whatever namespaces they are in."""
+    monkeypatch.setattr(cluster_policies, "MAX_TENANTS_BYTES", 80_000)
+    for name in ("a", "b", "c"):
+        server.create(NAMESPACES, {"metadata": {"name": f"tenant-{name}"}})
+        server.create(EXCEPTION, many_images(name, f"tenant-{name}"))
+    await cluster.seen()
+    objects = cluster.policies.objects
+    assert {each.name for each in objects.in_force().exceptions} == {"a", "b"}
+    assert "of all namespaces would have" in objects.conflict(EXCEPTION, "tenant-c/c")
