@@ -7,12 +7,13 @@
   `rule_tests` converts its tests, by `patterns` with `scalars` and by `conditions` with `paths`;
   `builtin` finds a built-in policy that decides the same. `cel_policies` converts policies in CEL,
   and `exceptions` exceptions.
-- Gatekeeper: `gatekeeper` converts constraints, by the table of `constraints` where their template
-  is in Rego; `mutators` converts mutators.
+- Gatekeeper: `gatekeeper` converts constraints; where their template is in Rego, by the functions
+  of `constraints` with `library_rules`. `mutators` converts mutators.
 - Pod Security: `pod_security` converts labels of namespaces.
 
 `cel_text` beside this package writes CEL, `cel_rules` adapts CEL that others wrote, `mutations`
-writes mutations, `kinds` translates names of kinds, and `other_libraries` is the table of other
+writes mutations, `known_fields` refuses what no converter knows, `conflicts` leaves out mutations
+that conflict, `kinds` translates names of kinds, and `other_libraries` is the table of other
 libraries' policies.
 """
 

@@ -28,6 +28,10 @@ def convert_cel_policy(origin: Origin, context: Context) -> Iterator[ConvertedPo
     """Yield the policy object of a ValidatingPolicy or a MutatingPolicy."""
     spec, metadata = origin.value["spec"], origin.value["metadata"]
     evaluation = spec.get("evaluation") or {}
+    if (evaluation.get("admission") or {}).get("enabled") is False:
+        refuse("it is not evaluated at admission", "`gatewright check --kubeconfig`, or the audit")
+    if spec.get("validations") and spec.get("mutations"):
+        refuse("it has validations and mutations", "one policy for each")
     if spec.get("auditAnnotations") or evaluation.get("mode") == "JSON":
         refuse("auditAnnotations, and the mode JSON, have no equivalent", AS_IT_IS)
     clauses = _clauses(spec["matchConstraints"], context.kinds)
@@ -90,6 +94,8 @@ def _clauses(constraints: Mapping[str, Any], names: KindNames) -> list[dict[str,
 
 
 def _clause(rule: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
+    if rule.get("scope", "*") != "*":
+        refuse(f"it matches by scope: {rule['scope']}", AS_IT_IS)
     groups, versions = texts(rule["apiGroups"]), texts(rule["apiVersions"])
     version = versions[0] if len(versions) == 1 else "*"
     kinds, subresources = dict[str, None](), set[str]()

@@ -15,7 +15,7 @@ from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import CLUSTER, FILE, NamedPath, future, settings_options
 from gatewright.console.terminal import complain, echo
 from gatewright.tools.migrate import migrate
-from gatewright.tools.migrate.writing import REPORT, counted, files_of, write_files
+from gatewright.tools.migrate.writing import REPORT, counted, files_of, others, write_files
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
@@ -73,6 +73,8 @@ def command(
         where = one.origin.document.where()
         nearest = f"; nearest: {one.nearest}" if one.nearest else ""
         echo(printable(f"{where}: not converted: {one.origin.title}: {one.reason}{nearest}"))
+    if found.others:
+        echo(f"no policies, so not converted: {others(found)}")
     if not (found.converted or found.unconverted):
         complain("nothing is written: no policies of Kyverno, Gatekeeper or Pod Security")
         return 3

@@ -59,7 +59,7 @@ class Conditions:
         key, operator, value = (condition.get(each) for each in ("key", "operator", "value"))
         found = VARIABLE.fullmatch(key.strip()) if isinstance(key, str) else None
         if found is None:
-            refuse(f"the key of a condition is {key!r}, not exactly one variable")
+            refuse(f"the key of a condition is not exactly one variable: {key!r}")
         if "{{" in str(value):
             refuse(f"the value of a condition contains a variable: {value!r}")
         if found[1].split("|")[0].strip() == OPERATION:
@@ -109,13 +109,13 @@ def _in_turn(tests: Iterable[ConditionTest], *, until: bool = False) -> Conditio
 def _test(key: Queried, operator: str, value: Any) -> str:
     text, shape = key.text, parse_type(key.code).shape
     if not key.code and text.startswith(("object.", "oldObject.", "element.")):
-        refuse(f"the type of {text} is unknown: it may be a list")
+        refuse(f"a field of an unknown type may be a list: {text}")
     if shape in ("struct", "map") or (key.is_list and not _is_scalar(parse_type(key.code).inner)):
-        refuse(f"{text} is an object, and conditions on objects are not converted")
+        refuse(f"conditions on objects are not converted: {text}")
     if operator in MEMBERSHIP:
         return _member(key, operator, value)
     if key.is_list or isinstance(value, list | dict):
-        refuse(f"the operator {operator} on lists is not converted")
+        refuse(f"an operator on lists is not converted: {operator}")
     if operator in ORDERS:
         if key.code not in NUMBERS or not all(map(_is_number, (value, key.default))):
             refuse(f"the operator {operator} with {value!r}: only plain numbers are converted")
@@ -124,7 +124,7 @@ def _test(key: Queried, operator: str, value: Any) -> str:
         return _equal(key, value)
     if operator in NOT_EQUAL:
         return _not_equal(key, value)
-    return refuse(f"the operator {operator} is not converted")
+    return refuse(f"an operator is not converted: {operator}")
 
 
 def _is_scalar(code: str) -> bool:

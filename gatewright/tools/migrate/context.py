@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatewright.tools.migrate.kinds import KindNames
-from gatewright.tools.migrate.results import ConvertedPolicy, texts
+from gatewright.tools.migrate.results import ConvertedPolicy, Origin, texts
 
 # Kinds that only the conversion of other documents needs.
+DESCRIBING = ("policies.kyverno.io", "metadata.gatekeeper.sh")  # prefixes of annotations
 KINDS = ("CustomResourceDefinition", "Namespace", "ConstraintTemplate", "Config")
 
 
@@ -24,13 +25,37 @@ class Context:
 
     def add(self, value: Mapping[str, Any]) -> None:
         """Read a ConstraintTemplate or the Config of Gatekeeper."""
-        if value.get("kind") == "ConstraintTemplate":
-            self.templates[value["spec"]["crd"]["spec"]["names"]["kind"]] = value
+        if kind := self.kind_of_template(value):
+            self.templates[kind] = value
         elif str(value.get("apiVersion")).startswith("config.gatekeeper.sh/"):
             for each in (value.get("spec") or {}).get("match") or ():
                 for process in texts(each.get("processes")):
                     self._excluded[process] += texts(each.get("excludedNamespaces"))
 
+    @staticmethod
+    def kind_of_template(value: Mapping[str, Any]) -> str:
+        """Return the kind of a template's constraints; "" for another object."""
+        if value.get("kind") != "ConstraintTemplate":
+            return ""
+        return str(value["spec"]["crd"]["spec"]["names"]["kind"])
+
+    def described(self, origin: Origin) -> tuple[str, str]:
+        """Return the title and the description that the author gave, each in one line."""
+        template = self.templates.get(str(origin.document.value.get("kind")), {})
+        annotations = _annotations(template) | _annotations(origin.document.value)
+        found = []
+        for word in ("title", "description"):
+            named = (*(f"{prefix}/{word}" for prefix in DESCRIBING), word)
+            text = next((annotations[key] for key in named if key in annotations), "")
+            found.append(" ".join(str(text).split()))
+        return found[0], found[1]
+
     def excluded_from(self, process: str) -> list[str]:
         """Return the namespaces that the Config excludes from one of Gatekeeper's processes."""
         return list(dict.fromkeys(self._excluded["*"] + self._excluded[process]))
+
+
+def _annotations(value: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations if isinstance(annotations, dict) else {}

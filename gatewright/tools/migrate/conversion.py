@@ -1,23 +1,35 @@
 """Convert documents to policy objects; each is compiled before it counts as converted."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from config.documents import Document
 from config.faults import FaultsError
 from gatewright.tools.migrate.cel_policies import convert_cel_policy
+from gatewright.tools.migrate.conflicts import leave_out_conflicts
 from gatewright.tools.migrate.context import KINDS, Context
 from gatewright.tools.migrate.exceptions import convert_exception
 from gatewright.tools.migrate.gatekeeper import convert_constraint
 from gatewright.tools.migrate.kinds import KindNames
+from gatewright.tools.migrate.known_fields import (
+    CEL_POLICY,
+    CONSTRAINT,
+    EXCEPTION,
+    MUTATOR,
+    RULES_POLICY,
+    KnownShape,
+    refuse_unknown,
+)
 from gatewright.tools.migrate.kyverno import convert_rule
 from gatewright.tools.migrate.mutators import convert_mutator
 from gatewright.tools.migrate.other_libraries import nearest
 from gatewright.tools.migrate.pod_security import convert_labels
 from gatewright.tools.migrate.results import (
+    AS_IT_IS,
     KEEP,
     OWN_RULE,
     ConvertedPolicy,
@@ -32,48 +44,69 @@ from webhook.cel.errors import CompileError
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
+ADMISSION = "admissionregistration.k8s.io"
+NATIVE = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+# The tests of the tools' libraries.
+OF_TESTS = ("cli.kyverno.io", "chainsaw.kyverno.io", "test.gatekeeper.sh")
+ADD_CONSTRAINTS = "add its constraints to the FILEs: kubectl get constraints --output=yaml"
 Converter = Callable[[Origin, Context], Iterable[ConvertedPolicy]]
+EXCEPTIONS = "PolicyException"
 OF_RULES = ("ClusterPolicy", "Policy")  # kinds whose rules are converted one by one
 ANY = "*"
 
 
 class Source(NamedTuple):
-    """An API group: its known versions, and the converters by kind (`*`: any kind)."""
+    """An API group: its known versions, and its kinds (`*`: any kind)."""
 
     versions: tuple[str, ...]
-    converters: Mapping[str, Converter]
+    kinds: Mapping[str, "SourceKind"]
+
+
+class SourceKind(NamedTuple):
+    """A kind of policy: its converter, and its fields that are known."""
+
+    convert: Converter
+    known: KnownShape
 
 
 SOURCES = {
     "kyverno.io": Source(
         ("v1", "v2beta1", "v2"),
         {
-            "ClusterPolicy": convert_rule,
-            "Policy": convert_rule,
-            "PolicyException": convert_exception,
+            "ClusterPolicy": SourceKind(convert_rule, RULES_POLICY),
+            "Policy": SourceKind(convert_rule, RULES_POLICY),
+            "PolicyException": SourceKind(convert_exception, EXCEPTION),
         },
     ),
     "policies.kyverno.io": Source(
         ("v1alpha1", "v1beta1", "v1"),
         {
-            "ValidatingPolicy": convert_cel_policy,
-            "NamespacedValidatingPolicy": convert_cel_policy,
-            "MutatingPolicy": convert_cel_policy,
-            "PolicyException": convert_exception,
+            "ValidatingPolicy": SourceKind(convert_cel_policy, CEL_POLICY),
+            "NamespacedValidatingPolicy": SourceKind(convert_cel_policy, CEL_POLICY),
+            "MutatingPolicy": SourceKind(convert_cel_policy, CEL_POLICY),
+            "PolicyException": SourceKind(convert_exception, EXCEPTION),
         },
     ),
-    "constraints.gatekeeper.sh": Source(("v1alpha1", "v1beta1", "v1"), {ANY: convert_constraint}),
-    "mutations.gatekeeper.sh": Source(("v1alpha1", "v1beta1", "v1"), {ANY: convert_mutator}),
+    "constraints.gatekeeper.sh": Source(
+        ("v1alpha1", "v1beta1", "v1"), {ANY: SourceKind(convert_constraint, CONSTRAINT)}
+    ),
+    "mutations.gatekeeper.sh": Source(
+        ("v1alpha1", "v1beta1", "v1"), {ANY: SourceKind(convert_mutator, MUTATOR)}
+    ),
 }
 
 
 @dataclass(slots=True)
 class Migration:
-    """The converted objects, the unconverted rules, and the documents that could not be read."""
+    """The converted objects, the unconverted rules, and the documents that could not be read.
+
+    `others` are objects of kinds that have no policies, by kind.
+    """
 
     converted: list[ConvertedPolicy] = field(default_factory=list)
     unconverted: list[Unconverted] = field(default_factory=list)
     skipped: list[Unconverted] = field(default_factory=list)
+    others: Counter[str] = field(default_factory=Counter)
 
 
 def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
@@ -83,11 +116,17 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
     for document in documents:
         with run.reading(Origin(document)):
             run.context.add(document.value)
+    for document in documents:
+        if document.value.get("kind") != EXCEPTIONS:
+            run.convert(document)
+    run.leave_out_conflicts()
     # Exceptions name converted policies.
-    for document in sorted(documents, key=lambda each: each.value.get("kind") == "PolicyException"):
-        run.convert(document)
+    for document in documents:
+        if document.value.get("kind") == EXCEPTIONS:
+            run.convert(document)
     for each in convert_labels(documents):
         run.add(each)
+    run.list_templates(documents)
     return run.found
 
 
@@ -119,7 +158,12 @@ class _Run:
         kind, whole = str(document.value.get("kind")), Origin(document, value=document.value)
         source = SOURCES.get(group)
         if source is None:
-            if kind not in KINDS:
+            if group == ADMISSION and kind in NATIVE:
+                self._refuse(whole, "it is the API server's own", AS_IT_IS)
+            elif self.context.kinds.has(group, kind) or group in OF_TESTS:
+                if kind not in KINDS:
+                    self.found.others[kind] += 1
+            elif kind not in KINDS:
                 self._skip(whole, "not a policy of Kyverno, Gatekeeper or Pod Security")
         elif version not in source.versions:
             self._skip(
@@ -127,16 +171,17 @@ class _Run:
             )
         else:
             with self.reading(whole):
-                convert = source.converters.get(kind) or source.converters.get(ANY)
-                if convert is None:
-                    refuse(f"policies of the kind {kind} are not converted", KEEP)
+                found = source.kinds.get(kind) or source.kinds.get(ANY)
+                if found is None:
+                    refuse(f"policies of this kind are not converted: {kind}", KEEP)
                 for origin in _rules(whole) if kind in OF_RULES else (whole,):
-                    self._convert(origin, convert)
+                    self._convert(origin, found)
 
-    def _convert(self, origin: Origin, convert: Converter) -> None:
+    def _convert(self, origin: Origin, kind: SourceKind) -> None:
         with self.reading(origin):
             refuse_large(origin.value)
-            for each in list(convert(origin, self.context)):
+            refuse_unknown(_without_other_rules(origin), kind.known)
+            for each in list(kind.convert(origin, self.context)):
                 self.add(each)
 
     def add(self, each: ConvertedPolicy) -> None:
@@ -148,9 +193,24 @@ class _Run:
             path, text = next(iter(error.faults))
             self._refuse(each.origin, f"the converted object is invalid: {path or 'it'}: {text}")
             return
+        each.title, each.description = self.context.described(each.origin)
         each.name = next(e for e in names if self._key(each, e) not in self._taken)
         self._taken.add(self._key(each, each.name))
         self.found.converted.append(each)
+
+    def leave_out_conflicts(self) -> None:
+        """Leave out policies that could not be in force beside others."""
+        self.found.converted[:], left_out = leave_out_conflicts(self.found.converted)
+        self.found.unconverted += left_out
+
+    def list_templates(self, documents: Iterable[Document]) -> None:
+        """List the templates without a constraint, which judge nothing."""
+        used = {str(each.value.get("kind")) for each in documents}
+        for document in documents:
+            kind = self.context.kind_of_template(document.value)
+            if kind and kind not in used:
+                reason = f"no constraint of its template is among the FILEs: {kind}"
+                self._refuse(Origin(document, value=document.value), reason, ADD_CONSTRAINTS)
 
     @staticmethod
     def _key(each: ConvertedPolicy, name: str) -> tuple[str, bool, str]:
@@ -163,6 +223,14 @@ class _Run:
 
     def _skip(self, origin: Origin, reason: str) -> None:
         self.found.skipped.append(Unconverted(origin, reason))
+
+
+def _without_other_rules(origin: Origin) -> Mapping[str, Any]:
+    """Return the document of an origin, without rules beside that of the origin."""
+    document: Mapping[str, Any] = origin.document.value
+    if document is origin.value:
+        return document
+    return {**document, "spec": {**document["spec"], "rules": [origin.value]}}
 
 
 def _rules(policy: Origin) -> Iterator[Origin]:

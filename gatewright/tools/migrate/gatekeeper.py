@@ -8,17 +8,15 @@ from typing import Any
 
 from gatewright.tools.cel_text import any_glob, every, negated
 from gatewright.tools.migrate.cel_rules import cel_rules
-from gatewright.tools.migrate.constraints import CONSTRAINTS
+from gatewright.tools.migrate.constraints import CONSTRAINTS, is_known, rego_of
 from gatewright.tools.migrate.context import Context
 from gatewright.tools.migrate.kinds import KindNames
-from gatewright.tools.migrate.results import ConvertedPolicy, Origin, refuse, texts
-from webhook.policy_sets.catalogue import catalogue
+from gatewright.tools.migrate.known_fields import SOURCE, refuse_unknown
+from gatewright.tools.migrate.results import OMIT, ConvertedPolicy, Origin, refuse, texts
 
 CEL_ENGINE = "K8sNativeValidation"
 ACTIONS = {"deny": ["Deny"], "dryrun": ["Audit"], "warn": ["Warn"]}
-OF_LIBRARY = "metadata.gatekeeper.sh/"
 ANY_OBJECT = {"name": "anyObject", "expression": "object == null ? oldObject : object"}
-NOTE = "Gatewright's policy may judge more fields: see `gatewright explain`"
 # Fields of `match`, by the field of a clause with the same meaning.
 SAME = {"namespaces": "namespaces", "namespaceSelector": "namespaceSelector",
         "labelSelector": "objectSelector"}  # fmt: skip
@@ -41,18 +39,22 @@ def convert_constraint(origin: Origin, context: Context) -> Iterator[ConvertedPo
         written = _with_source(source, parameters, conditions) | actions
         yield ConvertedPolicy(origin, written | _match(clause), name)
         return
-    is_foreign = template is not None and OF_LIBRARY not in str(template.get("metadata"))
-    if is_foreign or kind not in CONSTRAINTS:
-        refuse("its template is in Rego, and no equivalent policy is known")
-    policies = CONSTRAINTS[kind](parameters)
-    if unknown := [key for key, each in parameters.items() if each]:
-        refuse(f"the parameter {unknown[0]} has no equivalent")
-    for policy, params in policies:
-        written = {"policy": policy, "params": params} | actions | conditions
-        suffix = f"-{policy}" if len(policies) > 1 else ""
-        yield ConvertedPolicy(
-            origin, written | _match(_judged(clause, policy)), f"{name}{suffix}", notes=[NOTE]
+    if template is None:
+        refuse(
+            f"the ConstraintTemplate of {kind} is not among the FILEs, so its rules are unknown",
+            f"add the ConstraintTemplate {kind.lower()} to the FILEs",
         )
+    rego = rego_of(template)
+    if kind not in CONSTRAINTS:
+        refuse("its template is in Rego, and no equal rules are known")
+    if not is_known(kind, rego):
+        refuse("its template is in Rego, and no known version of the one in Gatekeeper's library")
+    rules = CONSTRAINTS[kind](parameters, rego)
+    if parameters:
+        refuse(f"the parameter {next(iter(parameters))} has no equivalent")
+    yield ConvertedPolicy(
+        origin, rules.spec | actions | conditions | _match(rules.scope(clause)), name
+    )
 
 
 def _cel_of(template: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -68,7 +70,10 @@ def _with_source(
     source: Mapping[str, Any], parameters: dict[str, Any], conditions: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the rules of a template, with the parameters and conditions of a constraint."""
-    given = {"name": "params", "expression": "params" if parameters else "null"}
+    given = {"name": "params", "expression": "params" if parameters else "{}"}
+    refuse_unknown(source, SOURCE)
+    if source.get("failurePolicy", "Fail") != "Fail":
+        refuse("its template is ignored where it fails (failurePolicy Ignore)")
     both = [*conditions.get("matchConditions", ()), *(source.get("matchConditions") or ())]
     variables = [ANY_OBJECT, given, *source.get("variables", ())]
     written = cel_rules({**source, "variables": variables, "matchConditions": both})
@@ -88,7 +93,10 @@ def scope_of(
         for each in match.get("kinds") or ()
         for kind in texts(each.get("kinds")) or ["*"]
         for group in texts(each.get("apiGroups")) or ["*"]
+        if not names.is_gone(group, kind)
     ]
+    if match.get("kinds") and not kinds:
+        refuse("no API server serves its kinds", OMIT)
     clause: dict[str, Any] = {"kinds": list(dict.fromkeys(kinds))} if kinds else {}
     clause |= {ours: match[key] for key, ours in SAME.items() if match.get(key)}
     if match.get("name"):
@@ -105,14 +113,3 @@ def scope_of(
 
 def _match(clause: dict[str, Any]) -> dict[str, Any]:
     return {"match": {"any": [clause]}} if clause else {}
-
-
-def _judged(clause: dict[str, Any], policy: str) -> dict[str, Any]:
-    """Return a clause without the kinds that neither a built-in policy nor Gatekeeper's judges."""
-    judged = {target.kind.kind for target in catalogue()[policy].targets}
-    kinds = [each for each in clause.get("kinds") or () if each in judged]
-    if not kinds and clause.get("kinds"):
-        refuse(f"`{policy}` does not judge {', '.join(clause['kinds'])}")
-    if "Pod" in judged and (not kinds or "Pod" in kinds):
-        kinds = ["Pod"]  # Gatekeeper's library does not judge pod templates
-    return clause | ({"kinds": kinds} if kinds else {})

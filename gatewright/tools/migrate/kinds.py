@@ -10,6 +10,9 @@ from gatewright.tools.migrate.results import EVERY_KIND, OMIT, refuse
 from webhook.engine.kinds import Kind, plural
 from webhook.policy_sets.kind_names import known_kinds
 
+UNKNOWN = "its kind is unknown, since no CustomResourceDefinition of it is among the FILEs"
+ADD_DEFINITION = "add its CustomResourceDefinition to the FILEs"
+GONE = ("extensions",)  # groups of Kubernetes that it serves no longer
 VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
 
 
@@ -18,7 +21,8 @@ class KindNames:
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         """Read the CustomResourceDefinitions."""
-        self._kinds = list(known_kinds().values())
+        self._built_in = list(known_kinds().values())
+        self._kinds = list(self._built_in)
         for each in documents:
             if each.value.get("kind") == "CustomResourceDefinition":
                 with suppress(KeyError, TypeError):
@@ -42,23 +46,30 @@ class KindNames:
     def spelled(self, group: str, version: str, kind: str) -> str:
         """Return the name of a kind in `match.kinds`; * stands for any group or version."""
         if "*" in kind or "?" in kind:
-            refuse(
-                f"it matches every kind ({kind}); policies of Gatewright name their kinds",
-                EVERY_KIND,
-            )
+            refuse(f"policies of Gatewright name their kinds; it matches every kind: {kind}",
+                   EVERY_KIND)  # fmt: skip
         found = [each for each in self._kinds if each.kind == kind and group in ("*", each.group)]
         if found:
             return self._word(found[0], version)
         if group == "*" or version == "*":
-            refuse(f"the API group of the kind {kind} is unknown: add its CRD to the FILEs")
+            refuse(f"{UNKNOWN}: {kind}", ADD_DEFINITION)
         return f"{group}/{version}/{kind}".removeprefix("/")
+
+    def has(self, group: str, kind: str) -> bool:
+        """Return whether a kind is known."""
+        return any((each.group, each.kind) == (group, kind) for each in self._kinds)
+
+    def is_gone(self, group: str, kind: str) -> bool:
+        """Return whether Kubernetes serves a kind, but not in this group of its own."""
+        is_own = group in GONE or any(group == each.group for each in self._built_in)
+        is_elsewhere = any(kind == each.kind for each in self._built_in)
+        return is_own and is_elsewhere and not self.has(group, kind)
 
     def of_resource(self, group: str, version: str, resource: str) -> str:
         """Return the kind of a resource."""
         found = [e for e in self._kinds if e.plural == resource and group in ("*", e.group)]
         if not found:
-            name = f"{resource}.{group}"
-            refuse(f"the kind of {name} is unknown: add its CRD to the FILEs")
+            refuse(f"{UNKNOWN}: {resource}.{group}", ADD_DEFINITION)
         return self._word(found[0], version)
 
     def code(self, words: Iterable[str]) -> str:

@@ -27,6 +27,8 @@ UNCONVERTED = {
     "context": ("it looks data up (context), which no converted rule does", OWN_RULE),
 }
 MAX_NAME = 253
+SORTS = ("validate", "mutate", "generate", "verifyImages")
+CHECKS = ("pattern", "anyPattern", "deny", "foreach", "podSecurity", "cel", "manifests")
 
 
 def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
@@ -36,6 +38,7 @@ def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
     for key, (reason, nearest) in UNCONVERTED.items():
         if rule.get(key) or (key == "context" and spec.get(key)):
             refuse(reason, nearest)
+    _refuse_contradictions(spec, rule)
     scope = RuleScope(rule, context.kinds, pod_controllers(policy))
     written, preconditions = _rules(rule, scope)
     conditions = dict.fromkeys(e for e in (*scope.conditions, *preconditions) if e != "true")
@@ -61,6 +64,27 @@ def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
     name = f"{policy['metadata']['name']}{suffix}"[:MAX_NAME]
     namespace = policy["metadata"].get("namespace") or "default"
     yield ConvertedPolicy(origin, written, name, namespace if policy["kind"] == "Policy" else "")
+
+
+def _refuse_contradictions(spec: Mapping[str, Any], rule: Mapping[str, Any]) -> None:
+    """Refuse a rule that is several rules at once, of which a conversion could drop one."""
+    sorts = [each for each in SORTS if rule.get(each)]
+    if len(sorts) != 1:
+        has = " and ".join(sorts) or "none"
+        refuse(f"a rule has exactly one of {', '.join(SORTS)}; it has {has}", "one rule for each")
+    validate = rule.get("validate") or {}
+    checks = [each for each in CHECKS if each in validate]
+    if rule.get("validate") and len(checks) != 1:
+        has = " and ".join(checks) or "none"
+        refuse(f"a rule has exactly one check; it has {has}", "one rule for each check")
+    for block in ("match", "exclude"):
+        found = [each for each in ("any", "all", "resources") if (rule.get(block) or {}).get(each)]
+        if len(found) > 1:
+            refuse(f"its {block} has {' and '.join(found)}", "one rule for each")
+    if spec.get("admission") is False:
+        refuse("it is not evaluated at admission", "`gatewright check --kubeconfig`, or the audit")
+    if spec.get("applyRules") == "One" and len(spec["rules"]) > 1:
+        refuse("only the first of its rules that matches an object is applied", "one rule")
 
 
 def _rules(rule: Mapping[str, Any], scope: RuleScope) -> tuple[dict[str, Any], list[str]]:

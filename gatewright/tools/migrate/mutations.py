@@ -142,7 +142,7 @@ def _merged(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathCh
     for key, value in patch.items():
         found = ANCHOR.fullmatch(key)
         if found and (found["sort"] != "+" or ANCHOR.search(json.dumps(value))):
-            refuse(f"it has the anchor {key}, which is not converted", MUTATION)
+            refuse(f"an anchor is not converted: {key}", MUTATION)
         path = (*above, found["key"] if found else key)
         if found:
             yield PathChange(path, constant(value), {len(path): False})

@@ -41,17 +41,17 @@ def query(text: str, names: Names) -> Queried:
     """Convert a JMESPath expression to CEL."""
     found = PATH.fullmatch(text.strip())
     if found is None:
-        refuse(f"the expression {text} is more than a path with a default")
+        refuse(f"an expression is more than a path with a default: {text}")
     path, default = found["path"].strip(), MISSING
     if raw := found["default"]:
         default = raw[1:-1] if raw[0] == "'" else json.loads(raw[1:-1])
     steps = _steps(path)
     *_, name = [each for each in names if f"{path}.".startswith(f"{each}.")] or [""]
     if not name:
-        refuse(f"the variable {path} is not part of the request")
+        refuse(f"a variable is not part of the request: {path}")
     root, steps = names[name], steps[name.count(".") + 1 :]
     if not root.text:
-        refuse(f"the variable {path} reads the old pod template")
+        refuse(f"a variable reads the old pod template: {path}")
     code = _type(root.code, steps)
     projects = any(each.startswith("[") for each in steps)
     is_list = projects or code.startswith("[")
@@ -126,7 +126,7 @@ def _steps(path: str) -> list[str]:
     while at < len(path):
         step = STEP.match(path, at)
         if step is None:
-            refuse(f"the path {path} has more than fields and projections")
+            refuse(f"a path has more than fields and projections: {path}")
         if step["items"] == "[*]" and ITEMS in steps:
             refuse(f"{path} is a list of lists; `[]` in place of `[*]` would join them")
         steps.append(step["name"] or step["quoted"] or step["several"] or ITEMS)

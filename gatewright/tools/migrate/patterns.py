@@ -97,7 +97,7 @@ def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcom
         found = ANCHOR.fullmatch(key)
         sort, name = (found["sort"], found["key"]) if found else (None, key)
         if "*" in name or "?" in name or "{{" in name:
-            refuse(f"the key {key} contains a wildcard or a variable")
+            refuse(f"a key contains a wildcard or a variable: {key}")
         below, there, field = pattern[key], present(value.text, name), value.field(name)
         there_not = negated(there)
         if sort == "X":

@@ -12,8 +12,10 @@ from kube.resource import title
 from webhook.policy_sets.bound_objects import MAX_POLICY_BYTES
 
 # What to do instead, where no equivalent policy is known.
+DESCRIPTION = "kubernetes.io/description"
 OWN_RULE = "a rule of your own in CEL"
 EVERY_KIND = "a rule in CEL with the kinds that you use"
+ADD_MATCH = "add a `match` with its kinds to the original, and convert it again"
 MUTATION = "a mutation in CEL, `security-defaults` or `resource-defaults`"
 AS_IT_IS = "a ValidatingAdmissionPolicy, which `gatewright check` judges as it is"
 KEEP = "the original tool, for this policy"
@@ -80,7 +82,10 @@ class Origin:
 
 @dataclass(slots=True)
 class ConvertedPolicy:
-    """A policy object or an exception, its origin, and notes on differences."""
+    """A policy object or an exception, its origin, and notes on differences.
+
+    `title` and `description` are those of the original.
+    """
 
     origin: Origin
     spec: dict[str, Any]
@@ -88,14 +93,18 @@ class ConvertedPolicy:
     namespace: str = ""
     is_exception: bool = False
     notes: list[str] = field(default_factory=list)
+    title: str = ""
+    description: str = ""
 
     @property
     def object(self) -> dict[str, Any]:
         """The object, as written to a file."""
         kind = "AdmissionPolicy" if self.namespace else "ClusterAdmissionPolicy"
-        metadata = {"name": self.name}
+        metadata: dict[str, Any] = {"name": self.name}
         if self.namespace:
             metadata["namespace"] = self.namespace
+        if self.description:
+            metadata["annotations"] = {DESCRIPTION: self.description}
         return {
             "apiVersion": API_VERSION,
             "kind": "PolicyException" if self.is_exception else kind,
@@ -111,3 +120,8 @@ class Unconverted:
     origin: Origin
     reason: str
     nearest: str = ""
+
+    @property
+    def sort(self) -> str:
+        """The reason without the detail of this rule, which follows a colon."""
+        return self.reason.partition(": ")[0]

@@ -42,7 +42,7 @@ class RuleTests:
             refuse("its foreach has a context, another foreach or elementScope: false")
         listed = query(one["list"], self._names)
         if not listed.is_list:
-            refuse(f"the type of {one['list']} is unknown: it may not be a list")
+            refuse(f"its foreach may not be about a list: {one['list']}")
         type = parse_type(listed.code)
         element = Queried("element", type.inner)
         keys = [f"element.{key}" for key in type.keys]

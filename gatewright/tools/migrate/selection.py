@@ -15,7 +15,7 @@ from gatewright.tools.migrate.filters import (
     users_of,
 )
 from gatewright.tools.migrate.kinds import KindNames
-from gatewright.tools.migrate.results import EVERY_KIND, OMIT, refuse
+from gatewright.tools.migrate.results import ADD_MATCH, EVERY_KIND, OMIT, refuse
 
 TEMPLATED = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController",
              "StatefulSet", "CronJob")  # fmt: skip
@@ -77,7 +77,7 @@ class RuleScope:
         for each in _merged(found) if sort == "all" else found:
             self._match(each)
         if not found:
-            refuse("it has no match, so it names no kinds", EVERY_KIND)
+            refuse("it has no match, so it names no kinds", ADD_MATCH)
         if self.conditions and len(self.match["any"]) > 1:
             refuse("one of several filters in match has users, annotations or wildcards",
                    "one rule for each filter")  # fmt: skip

@@ -1,5 +1,6 @@
 """Write a migration: a file for each source, and the list of unconverted rules."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +22,11 @@ def files_of(found: Migration) -> dict[str, str]:
         files[name] = "---\n".join(map(_text, objects))
     files[REPORT] = "\n".join(_report(found)) + "\n"
     return files
+
+
+def others(found: Migration) -> str:
+    """Return the kinds of objects that are no policies, each with its number."""
+    return ", ".join(f"{number} {kind}" for kind, number in sorted(found.others.items()))
 
 
 def counted(number: int, noun: str) -> str:
@@ -45,7 +51,8 @@ def _file(each: ConvertedPolicy) -> str:
 
 
 def _text(each: ConvertedPolicy) -> str:
-    lines = [f"From {each.origin.title} ({each.origin.document.where()})", *each.notes]
+    lines = [each.title] if each.title else []
+    lines += [f"From {each.origin.title} ({each.origin.document.where()})", *each.notes]
     comment = "".join(f"# {printable(line)}\n" for line in lines)
     return comment + written(each.object)
 
@@ -53,8 +60,29 @@ def _text(each: ConvertedPolicy) -> str:
 def _report(found: Migration) -> Iterator[str]:
     yield f"# {counted(len(found.unconverted), 'rule')} not converted\n"
     yield f"Converted: {counted(len(found.converted), 'object')}, in the other files.\n"
+    if found.others:
+        yield f"No policies, so not converted: {others(found)}.\n"
+    yield from _counts(found.unconverted)
     yield from _table("No policy is known to decide the same:", found.unconverted)
     yield from _table("Skipped, because they could not be read as policies:", found.skipped)
+
+
+def _counts(rows: Sequence[Unconverted]) -> Iterator[str]:
+    """Yield the number of rules for each reason, the most frequent first."""
+    if not rows:
+        return
+    yield "| rules | reason | nearest |\n| --- | --- | --- |"
+    nearest: dict[str, dict[str, None]] = {}
+    for each in rows:
+        nearest.setdefault(each.sort, {})[each.nearest] = None
+    for sort, number in Counter(each.sort for each in rows).most_common():
+        words = list(nearest[sort])
+        yield _row(str(number), sort, words[0] if len(words) == 1 else "")
+    yield ""
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(printable(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _table(title: str, rows: Sequence[Unconverted]) -> Iterator[str]:
@@ -63,5 +91,5 @@ def _table(title: str, rows: Sequence[Unconverted]) -> Iterator[str]:
     yield f"{title}\n\n| what | reason | nearest |\n| --- | --- | --- |"
     for each in rows:
         cells = (f"{each.origin.title} ({each.origin.document.where()})", each.reason, each.nearest)
-        yield "| " + " | ".join(printable(cell).replace("|", "\\|") for cell in cells) + " |"
+        yield _row(*cells)
     yield ""

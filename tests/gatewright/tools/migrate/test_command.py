@@ -87,11 +87,105 @@ def test_what_is_not_converted_is_printed_and_reported(tmp_path, monkeypatch, in
         "| ClusterPolicy asks, rule r (a.yaml:1) | it looks data up (context), which no converted rule does | a rule of your own in CEL |"
         in (tmp_path / "ours/not-converted.md").read_text()
     )
-    other = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
-    write(tmp_path / "b.yaml", asks, other)
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}} for name in "pq"]
+    other = {"apiVersion": "policies.example.com/v1", "kind": "Rule", "metadata": {"name": "r"}}
+    write(tmp_path / "b.yaml", asks, *pods, other)
     result = invoke("migrate", "b.yaml", "--output", "again")
-    expected = "b.yaml:20: Pod p: skipped: not a policy of Kyverno, Gatekeeper or Pod Security\n"
-    assert (result.code, result.err.partition(": ")[2]) == (3, expected.partition(": ")[2])
+    expected = "Rule r: skipped: not a policy of Kyverno, Gatekeeper or Pod Security\n"
+    assert (result.code, result.err.partition(": ")[2]) == (3, expected)
+    assert "no policies, so not converted: 2 Pod\n" in result.out
+
+
+def test_reasons_are_counted_before_the_list(tmp_path, monkeypatch, invoke):
+    """The same reason with other details is one row."""
+    monkeypatch.chdir(tmp_path)
+    write(
+        tmp_path / "a.yaml",
+        cluster_policy(PATTERN, name="a", kinds=["Gadget"]),
+        cluster_policy(PATTERN, name="b", kinds=["Gizmo"]),
+        cluster_policy(PATTERN, name="c", context=[{"name": "c"}]),
+    )
+    invoke("migrate", "a.yaml", "--output", "ours")
+    report = (tmp_path / "ours/not-converted.md").read_text()
+    assert (
+        report.partition("No policy is known")[0]
+        == """\
+# 3 rules not converted
+
+Converted: 0 objects, in the other files.
+
+| rules | reason | nearest |
+| --- | --- | --- |
+| 2 | its kind is unknown, since no CustomResourceDefinition of it is among the FILEs | add its CustomResourceDefinition to the FILEs |
+| 1 | it looks data up (context), which no converted rule does | a rule of your own in CEL |
+
+"""
+    )
+
+
+def test_title_and_description_are_kept(tmp_path, monkeypatch, invoke):
+    """The title is a comment, and the description an annotation."""
+    monkeypatch.chdir(tmp_path)
+    prefix = "policies.kyverno.io"
+    words = {f"{prefix}/title": "Teams", f"{prefix}/description": "Each object\n  has a team."}
+    policy = cluster_policy(PATTERN, kinds=["ConfigMap"], name="team", annotations=words)
+    write(tmp_path / "a.yaml", policy)
+    invoke("migrate", "a.yaml", "--output", "ours")
+    text = (tmp_path / "ours/clusterpolicy-team.yaml").read_text()
+    assert text.startswith("# Teams\n# From ClusterPolicy team, rule r (a.yaml:1)\n")
+    annotations = yaml.safe_load(text)["metadata"]["annotations"]
+    assert annotations == {"kubernetes.io/description": "Each object has a team."}
+
+
+def test_a_template_without_constraints_says_what_to_add(tmp_path, monkeypatch, invoke):
+    """Nothing is judged by a template alone."""
+    monkeypatch.chdir(tmp_path)
+    template = {
+        "apiVersion": "templates.gatekeeper.sh/v1",
+        "kind": "ConstraintTemplate",
+        "metadata": {"name": "k8sours"},
+        "spec": {"crd": {"spec": {"names": {"kind": "K8sOurs"}}}, "targets": []},
+    }
+    write(tmp_path / "a.yaml", template)
+    result = invoke("migrate", "a.yaml", "--output", "ours")
+    assert (result.code, result.out.splitlines()[0]) == (
+        1,
+        "a.yaml:1: not converted: ConstraintTemplate k8sours: no constraint of its template is among "
+        "the FILEs: K8sOurs; nearest: add its constraints to the FILEs: kubectl get constraints "
+        "--output=yaml",
+    )
+
+
+def test_of_mutations_that_conflict_the_first_is_written(tmp_path, monkeypatch, invoke):
+    """What is written can be in force together."""
+    monkeypatch.chdir(tmp_path)
+    policies = [
+        {
+            "apiVersion": "kyverno.io/v1",
+            "kind": "ClusterPolicy",
+            "metadata": {"name": name},
+            "spec": {
+                "rules": [
+                    {
+                        "name": "r",
+                        "match": {"any": [{"resources": {"kinds": ["Service"]}}]},
+                        "mutate": {"patchStrategicMerge": {"spec": {"type": name}}},
+                    }
+                ]
+            },
+        }
+        for name in ("a", "b")
+    ]
+    write(tmp_path / "a.yaml", *policies)
+    result = invoke("migrate", "a.yaml", "--output", "ours")
+    assert result.code == 1
+    assert (
+        "not converted: ClusterPolicy b, rule r: another mutation conflicts with it" in result.out
+    )
+    assert sorted(each.name for each in (tmp_path / "ours").iterdir()) == [
+        "clusterpolicy-a.yaml",
+        "not-converted.md",
+    ]
 
 
 def test_what_a_policy_object_cannot_hold_is_listed_and_the_rest_is_converted(
@@ -132,9 +226,9 @@ def test_names_cannot_control_the_terminal(tmp_path, monkeypatch, invoke):
     """Control characters in what is converted are printed as escapes."""
     monkeypatch.chdir(tmp_path)
     asks = cluster_policy(PATTERN, name="a\x1b[31m\n::error::b", context=[{"name": "c"}])
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p\x1b[0m"}}
-    write(tmp_path / "kyverno.yaml", asks, pod)
+    other = {"apiVersion": "example.com/v1", "kind": "Rule", "metadata": {"name": "p\x1b[0m"}}
+    write(tmp_path / "kyverno.yaml", asks, other)
     result = invoke("migrate", "kyverno.yaml", "--output", "ours")
     assert r"ClusterPolicy a\x1b[31m\n::error::b, rule r" in result.out
-    assert r"Pod p\x1b[0m: skipped" in result.err
+    assert r"Rule p\x1b[0m: skipped" in result.err
     assert "\x1b" not in result.out + result.err

@@ -1,8 +1,14 @@
 """Gatekeeper's constraints and its Config; labels of Pod Security."""
 
-import pytest
+import copy
 
-from tests.gatewright.tools.migrate.converted import converted, reasons, verdict
+import pytest
+import yaml
+
+from tests.gatewright.tools.migrate.constraint_cases import RECORDED, case_of
+from tests.gatewright.tools.migrate.converted import converted, verdict
+
+LIBRARY = yaml.load(RECORDED.read_text(), yaml.CSafeLoader)
 
 MATCH = {"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}]}
 
@@ -22,52 +28,157 @@ def pod(image):
     return {"containers": [{"name": "app", "image": image}]}
 
 
-def test_constraints_of_the_library_become_built_in_policies():
-    """Parameters, match and action are converted."""
-    (policy,) = converted(
-        constraint(
-            "K8sAllowedRepos",
-            {"repos": ["registry.example.com/team/"]},
-            MATCH | {"namespaces": ["shop"]},
-            enforcementAction="warn",
-        )
-    ).converted
-    assert policy.spec == {
-        "policy": "image-registries",
-        "params": {"registries": ["registry.example.com/team"]},
-        "match": {"any": [{"kinds": ["Pod"], "namespaces": ["shop"]}]},
-        "validationActions": ["Warn"],
+def template(kind, change=""):
+    """Return the template of Gatekeeper's library for a kind of constraint, with more Rego."""
+    found = copy.deepcopy(LIBRARY[kind]["template"])
+    target = found["spec"]["targets"][0]
+    if "rego" in target:
+        target["rego"] += change
+    else:
+        target["code"][0]["source"]["rego"] += change
+    return found
+
+
+def test_constraints_of_the_library_become_rules_for_each_list_of_containers():
+    """Parameters, match and action are converted; messages and paths name the containers."""
+    given = constraint(
+        "K8sAllowedRepos",
+        {"repos": ["registry.example.com/team/"]},
+        MATCH | {"namespaces": ["shop"]},
+        enforcementAction="warn",
+    )
+    (policy,) = converted(template("K8sAllowedRepos"), given).converted
+    message = "images must begin with registry.example.com/team/"
+    assert policy.spec["match"] == {
+        "any": [
+            {"kinds": ["Pod"], "namespaces": ["shop"], "subresources": ["", "ephemeralcontainers"]}
+        ]
+    }
+    assert policy.spec["validationActions"] == ["Warn"]
+    assert policy.spec["variables"][0] == {
+        "name": "violatingContainers",
+        "expression": "object.spec.?containers.orValue([]).filter(container,\n"
+        "  !(['registry.example.com/team/'].exists(repo, container.image.startsWith(repo))))",
+    }
+    assert policy.spec["validations"][0] == {
+        "expression": "variables.violatingContainers.size() == 0",
+        "message": message,
+        "messageExpression": "variables.violatingContainers.map(container, container.name)"
+        f".join(', ') + ': {message}'",
+        "path": "spec.containers",
+    }
+    assert [each["path"] for each in policy.spec["validations"]] == [
+        "spec.containers",
+        "spec.initContainers",
+        "spec.ephemeralContainers",
+    ]
+
+
+@pytest.mark.parametrize("kind", sorted(LIBRARY))
+def test_conversions_decide_what_gatekeeper_decided(kind):
+    """Its verdicts on random objects by random constraints were recorded."""
+    for seed, verdicts in LIBRARY[kind]["verdicts"].items():
+        case = case_of(LIBRARY[kind]["template"], seed)
+        found = case.verdicts()
+        assert not isinstance(found, str), found
+        assert "".join("d" if each else "a" for each in found) == verdicts, case.constraint
+
+
+def pods(*images):
+    """Return the spec of a Pod with a container for each image and its resources."""
+    return {
+        "containers": [
+            {"name": f"c{at}", "image": image, "resources": resources}
+            for at, (image, resources) in enumerate(images)
+        ]
     }
 
 
+SMALL = {"limits": {"cpu": "100m", "memory": "1Mi"}}
+
+
 @pytest.mark.parametrize(
-    ("given", "reason", "nearest"),
+    ("given", "spec"),
     [
+        (constraint("K8sDisallowedTags", {"tags": ["dev"]}), pods(("nginx", {}))),
         (
-            constraint("K8sAllowedRepos", {"repos": ["registry"]}),
-            'the entry "registry" matches every image that begins with this text',
-            "`image-registries`, which compares the parts of a reference",
+            constraint("K8sContainerLimits", {"cpu": "200m"}),
+            pods(("a:1", {"limits": {"cpu": "100m"}})),
+        ),
+        (constraint("K8sContainerLimits", {"cpu": "-1", "memory": "-1"}), pods(("a:1", {}))),
+        (
+            constraint("K8sContainerLimits", {"cpu": "1", "memory": "1Gi"}),
+            pods(("a:1", {})) | {"resources": SMALL},
         ),
         (
-            constraint("K8sImageDigests", {"exemptImages": ["a*"]}),
-            "the parameter exemptImages has no equivalent",
-            "`image-digests`",
+            constraint("K8sRequiredResources", {"limits": ["cpu"]}),
+            pods(("a:1", {})) | {"resources": SMALL},
         ),
+        (constraint("K8sAllowedRepos", {"repos": ["docker.io/"]}), pods(("nginx", {}))),
         (
-            constraint("K8sPodDisruptionBudget"),
-            "its template is in Rego, and no equivalent policy is known",
-            "`disruption-budgets` `{workloads: true}`",
-        ),
-        (
-            constraint("OurOwn"),
-            "its template is in Rego, and no equivalent policy is known",
-            "a rule of your own in CEL",
+            constraint("K8sPSPReadOnlyRootFilesystem"),
+            pods(("a:1", {})) | {"os": {"name": "windows"}},
         ),
     ],
 )
-def test_a_constraint_without_an_equal_is_listed(given, reason, nearest):
-    """The nearest built-in policy is listed with it."""
-    assert reasons(given) == [(f"{given['kind']} c", reason, nearest)]
+def test_what_gatekeeper_denies_is_denied(given, spec):
+    """Built-in policies of the same purpose allow these."""
+    assert verdict(converted(template(given["kind"]), given), spec=spec) == "denied"
+
+
+@pytest.mark.parametrize(
+    ("given", "spec"),
+    [
+        (constraint("K8sPSPHostNamespace"), pods(("a:1", {})) | {"hostNetwork": True}),
+        (constraint("K8sDisallowedTags", {"tags": ["*", "v?"]}), pods(("a:v1", {}))),
+        (constraint("K8sContainerLimits", {"cpu": "200m"}), pods(("a:1", SMALL))),
+    ],
+)
+def test_what_gatekeeper_allows_is_allowed(given, spec):
+    """No wildcards, and no namespace of the node more than it names."""
+    assert verdict(converted(template(given["kind"]), given), spec=spec) == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (
+            [constraint("K8sImageDigests")],
+            "the ConstraintTemplate of K8sImageDigests is not among the FILEs, so its rules are "
+            "unknown",
+        ),
+        (
+            [template("K8sImageDigests", "\nviolation[1] { true }"), constraint("K8sImageDigests")],
+            "its template is in Rego, and no known version of the one in Gatekeeper's library",
+        ),
+        (
+            [template("K8sImageDigests"), constraint("K8sImageDigests", {"newer": 1})],
+            "the parameter newer has no equivalent",
+        ),
+        (
+            [template("K8sImageDigests"), constraint("K8sImageDigests", newer=1)],
+            "it has a field that no converter knows: spec.newer",
+        ),
+        (
+            [template("K8sImageDigests"), constraint("K8sImageDigests", match={"newer": 1})],
+            "it has a field that no converter knows: spec.match.newer",
+        ),
+        (
+            [template("K8sContainerLimits"), constraint("K8sContainerLimits", {"cpu": "1k"})],
+            'cpu "1k" is no number that its template can read',
+        ),
+        (
+            [template("K8sReplicaLimits"), constraint("K8sReplicaLimits", match={}, parameters={
+                "ranges": [{"min_replicas": 1, "max_replicas": 2}]})],
+            "it has no kinds, and its template judges every kind",
+        ),
+    ],
+)  # fmt: skip
+def test_a_constraint_without_an_equal_is_listed(given, reason):
+    """Nothing is converted to less than it was."""
+    migration = converted(*given)
+    assert migration.converted == []
+    assert [each.reason for each in migration.unconverted] == [reason]
 
 
 def test_a_template_in_cel_is_converted_with_its_parameters():
@@ -81,7 +192,7 @@ def test_a_template_in_cel_is_converted_with_its_parameters():
             }
         ],
     }
-    template = {
+    own = {
         "apiVersion": "templates.gatekeeper.sh/v1",
         "kind": "ConstraintTemplate",
         "metadata": {"name": "ourown"},
@@ -90,7 +201,7 @@ def test_a_template_in_cel_is_converted_with_its_parameters():
             "targets": [{"code": [{"engine": "K8sNativeValidation", "source": source}]}],
         },
     }
-    migration = converted(template, constraint("OurOwn", {"most": 1}))
+    migration = converted(own, constraint("OurOwn", {"most": 1}))
     assert verdict(migration, spec=pod("a:1")) == "allowed"
     two = {"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "a:1"}]}
     assert verdict(migration, spec=two) == "denied"
@@ -110,7 +221,7 @@ def test_excluded_namespaces_of_config_and_constraint_are_not_judged():
         },
     }
     given = constraint("K8sImageDigests", match=MATCH | {"excludedNamespaces": ["shop-*"]})
-    migration = converted(config, given)
+    migration = converted(config, template("K8sImageDigests"), given)
     for namespace, expected in (("bank", "unmatched"), ("shop-1", "unmatched"), ("web", "denied")):
         assert verdict(migration, namespace=namespace, spec=pod("a:1")) == expected
 

@@ -267,12 +267,12 @@ def test_rules_without_an_equal_are_listed_with_the_nearest_policy():
          "the original tool, for this policy"),
         ("ClusterPolicy asks, rule r", "it looks data up (context), which no converted rule does",
          "a rule of your own in CEL"),
-        ("ClusterPolicy all, rule r", "it matches every kind (*); policies of Gatewright name their kinds",
+        ("ClusterPolicy all, rule r", "policies of Gatewright name their kinds; it matches every kind: *",
          "a rule in CEL with the kinds that you use"),
         ("ClusterPolicy custom, rule r",
-         "the API group of the kind Gadget is unknown: add its CRD to the FILEs",
-         "a rule of your own in CEL"),
-        ("CleanupPolicy c", "policies of the kind CleanupPolicy are not converted",
+         "its kind is unknown, since no CustomResourceDefinition of it is among the FILEs: Gadget",
+         "add its CustomResourceDefinition to the FILEs"),
+        ("CleanupPolicy c", "policies of this kind are not converted: CleanupPolicy",
          "the original tool, for this policy"),
     ]  # fmt: skip
 
@@ -295,7 +295,6 @@ def test_documents_that_cannot_be_read_are_named_and_the_rest_is_converted():
         ("Config config", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy b", "it cannot be read: the field spec is missing"),
         ("ClusterPolicy t", "it cannot be read: a field has a value of a wrong type"),
-        ("ClusterPolicy , rule r", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy f", "unknown version v9 of kyverno.io; known: v1, v2beta1, v2"),
         ("AdmissionPolicy o", "not a policy of Kyverno, Gatekeeper or Pod Security"),
     ]
@@ -323,6 +322,60 @@ def test_the_other_rules_of_a_policy_with_a_broken_rule_are_converted():
         (
             "ClusterPolicy p, rule everything",
             "it has no match, so it names no kinds",
-            "a rule in CEL with the kinds that you use",
+            "add a `match` with its kinds to the original, and convert it again",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (
+            {"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"a": "b"}}}}},
+            "a rule has exactly one of validate, mutate, generate, verifyImages; it has validate "
+            "and mutate",
+        ),
+        (
+            {"validate": PATTERN | {"deny": {"conditions": []}}},
+            "a rule has exactly one check; it has pattern and deny",
+        ),
+        ({"validate": {"message": "m"}}, "a rule has exactly one check; it has none"),
+        (
+            {
+                "match": {
+                    "any": [{"resources": {"kinds": ["Pod"]}}],
+                    "resources": {"kinds": ["Pod"]},
+                }
+            },
+            "its match has any and resources",
+        ),
+        ({"newer": 1}, "it has a field that no converter knows: spec.rules[0].newer"),
+        (
+            {"validate": PATTERN | {"assert": {}}},
+            "it has a field that no converter knows: spec.rules[0].validate.assert",
+        ),
+    ],
+)
+def test_a_rule_that_contradicts_itself_or_is_unknown_is_not_converted(rule, reason):
+    """A conversion would drop one part of it."""
+    policy = cluster_policy(PATTERN)
+    policy["spec"]["rules"][0] |= rule
+    migration = converted(policy)
+    assert migration.converted == []
+    assert [each.reason for each in migration.unconverted] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"admission": False}, "it is not evaluated at admission"),
+        ({"newer": True}, "it has a field that no converter knows: spec.newer"),
+    ],
+)
+def test_a_policy_that_is_otherwise_in_force_is_not_converted(spec, reason):
+    """Not at admission, or as an unknown field says."""
+    policy = cluster_policy(PATTERN)
+    policy["spec"] |= spec
+    migration = converted(policy)
+    assert migration.converted == []
+    assert [each.reason for each in migration.unconverted] == [reason]

@@ -120,7 +120,7 @@ def test_a_condition_on_the_old_object_has_its_default_on_creation():
          "the operator GreaterThan with 3: only plain numbers are converted"),
         (deny((of("metadata.labels.tier || ''"), "Equals", 3)), "the number 3 is compared with text"),
         (deny((of("metadata.labels || `{}`"), "Equals", "a")),
-         "variables.pod.metadata.?labels.orValue({}) is an object, and conditions on objects are not converted"),
+         "conditions on objects are not converted: variables.pod.metadata.?labels.orValue({})"),
         (deny((of("spec.securityContext.runAsUser || `0`"), "AnyIn", [1000650000])),
          "[1000650000] are not all numbers of at most six digits, beside "
          "variables.pod.spec.?securityContext.?runAsUser.orValue(0)"),

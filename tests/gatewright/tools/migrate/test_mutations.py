@@ -72,7 +72,7 @@ def test_a_json_patch_adds_and_removes():
          "it merges lists or removes fields"),
         ({"patchStrategicMerge": {"metadata": {"labels": {"a": None}}}},
          "it merges lists or removes fields"),
-        ({"patchStrategicMerge": {"spec": {"(a)": "*"}}}, "it has the anchor (a), which is not converted"),
+        ({"patchStrategicMerge": {"spec": {"(a)": "*"}}}, "an anchor is not converted: (a)"),
         ({"patchesJson6902": "[{op: add, path: /spec/containers/0/tty, value: true}]"},
          "its JSON patch changes list items, or does not only add and remove"),
         ({"patchesJson6902": "[{op: add, path: /spec/tolerations/-, value: {key: k}}]"},

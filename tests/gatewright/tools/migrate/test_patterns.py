@@ -94,7 +94,7 @@ def test_rules_about_pods_judge_pod_templates():
     [
         (
             {"metadata": {"labels": {"team-*": "?*"}}},
-            "the key team-* contains a wildcard or a variable",
+            "a key contains a wildcard or a variable: team-*",
         ),
         ({"spec": {"nodeName": "{{ node }}"}}, "the pattern '{{ node }}' contains a variable"),
         ({"spec": {"priority": "10!-60 & >5"}}, "the range '10!-60' beside & is not converted"),
