@@ -91,6 +91,10 @@ MORE = """
     database: {type: mysql, storageClassName: fast, backup: *to-a-store}
     cache: {}
     backend: {image: "shop/shop:2", securityContext: {runAsUser: 101}, resources: {limits: {cpu: 1}}}
+- apiVersion: voting.schoolofdevops.com/v1
+  kind: VoteConfig
+  metadata: {name: of-an-earlier-version}
+  spec: {question: Tea or coffee?, options: [{id: tea, label: Tea}, {id: coffee, label: Coffee}]}
 """
 
 

@@ -156,6 +156,13 @@ def test_every_format_is_documented():
     assert tuple(re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE)) == FORMATS
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/doctor.md"])
+def test_pages_that_list_formats_list_all(page):
+    """They name each format but the default one."""
+    words = set(re.findall(r"\w+", (Path(__file__).parents[3] / page).read_text()))
+    assert set(FORMATS[1:]) - words == set()
+
+
 @pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
 def test_json_output_matches_its_schema(report):
     """The output is valid for the schema in the reference."""
