@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gatewright.tools.migrate.results import ConvertedPolicy, Unconverted
-from webhook.engine import BoundPolicy, Engine
-from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine import BoundPolicy
+from webhook.engine.conflicts import without_conflicts
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
@@ -18,18 +18,18 @@ def leave_out_conflicts(
 
     Of mutations that set one field to different values, the first is kept.
     """
-    kept, left_out, mutating = list[ConvertedPolicy](), list[Unconverted](), list[BoundPolicy]()
-    for each in converted:
-        bound = None if each.is_exception else bind(each.object, catalogue())
-        if isinstance(bound, BoundPolicy) and bound.policy.mutate is not None:
-            try:
-                Engine([*mutating, bound])
-            except ConflictingPoliciesError as error:
-                line = str(error).partition("\n")[0]
-                left_out.append(
-                    Unconverted(each.origin, f"another mutation conflicts with it: {line}", NEAREST)
-                )
-                continue
-            mutating.append(bound)
-        kept.append(each)
+    bound = [bind(each.object, catalogue()) for each in converted]
+    policies = [each for each in bound if isinstance(each, BoundPolicy)]
+    _, conflicts = without_conflicts(policies)
+    reasons = {id(each.policy): each.text.partition("\n")[0] for each in conflicts}
+    left_out = [
+        Unconverted(
+            each.origin, f"another mutation conflicts with it: {reasons[id(policy)]}", NEAREST
+        )
+        for each, policy in zip(converted, bound, strict=True)
+        if id(policy) in reasons
+    ]
+    kept = [
+        each for each, policy in zip(converted, bound, strict=True) if id(policy) not in reasons
+    ]
     return kept, left_out
