@@ -28,6 +28,13 @@ KINDS_HEAD = f"""\
 The kinds that the controller reconciles. `kubectl get gatewright` lists the objects of all of them;
 [the reference](../reference/api.md) has every field.
 """
+COMMANDS_HEAD = """\
+# Commands
+
+`gatewright COMMAND --help` lists the arguments and options. Exit codes: 0 success, 1 something was denied or a case failed,
+2 wrong command line, 3 a file cannot be read, parsed or judged. [Packages can add
+commands](../own-policies.md#a-command-of-your-own).
+"""
 SETTINGS_HEAD = f"""\
 {NOTE}
 
@@ -189,6 +196,15 @@ def settings(taken: Mapping[str, Sequence[str]]) -> str:
     return (
         f"{SETTINGS_HEAD}\n{table(('Flag', 'Variable', 'Default', 'Meaning', 'Commands'), rows)}\n"
     )
+
+
+def commands(served: Mapping[str, str], tools: Mapping[str, str]) -> str:
+    """Return the page of the commands; the image has all but the `tools`."""
+    rows = [
+        (f"`gatewright {name}`", about, "" if name in tools else "yes")
+        for name, about in {**served, **tools}.items()
+    ]
+    return f"{NOTE}\n\n{COMMANDS_HEAD}\n{table(('Command', 'Does', 'In the image'), rows)}\n"
 
 
 def _setting(default: object) -> str:

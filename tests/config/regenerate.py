@@ -173,6 +173,7 @@ def from_code() -> dict[str, str]:
             f"docs/reference/{name}": text
             for name, text in editor_schemas.render(catalogue().values()).items()
         },
+        "docs/reference/commands.md": reference.commands(COMMANDS, TOOLS),
         "docs/reference/settings.md": reference.settings(taken()),
         "docs/reference/metrics.md": reference.metrics(collectors()),
     }

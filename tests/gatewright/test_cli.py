@@ -4,7 +4,6 @@ import io
 import json
 import os
 import pkgutil
-import re
 import stat
 import subprocess
 import sys
@@ -114,14 +113,6 @@ def test_every_command_is_listed(run):
     listed = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()]
     assert listed == [*COMMANDS, *TOOLS]
     assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == set(COMMANDS)
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, *TOOLS])
-def test_a_page_says_how_to_call_every_command(command):
-    """The README or a page of docs/ has a call of it."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    called = re.compile(rf"\bgatewright {command}\b")
-    assert [page.name for page in pages if called.search(page.read_text())] != []
 
 
 NO_NAMESPACE = "is not a valid name of a namespace: at most 63 lower-case letters, digits and '-'"
