@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -11,11 +12,13 @@ from typing import Any, BinaryIO
 import orjson
 import yaml
 
+from config.directories import walk_directory
 from config.document_parts import UnusableError
 from config.positions import FieldPlaces, Position, TextLines
 from config.printable import printable
 from config.yaml_reader import read_values
 
+MANIFEST = re.compile(r"[^.].*\.(ya?ml|json)", re.IGNORECASE)  # a name that is not hidden
 MAX_BYTES = 256 << 20  # of a file: a device such as /dev/zero has no end
 
 
@@ -175,17 +178,15 @@ def yaml_files(path: Path) -> list[Path]:
 def yaml_files_in(directory: Path) -> list[Path]:
     """Return the YAML and JSON files of a directory, sorted, without hidden ones.
 
-    There may be none.
+    There may be none. Raises DocumentError if a directory cannot be read or is nested too deeply.
     """
-    return sorted(
-        file
-        for file in directory.rglob("*")
-        if file.suffix.lower() in {".yaml", ".yml", ".json"} and _visible(file, directory)
-    )
-
-
-def _visible(file: Path, root: Path) -> bool:
-    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(root).parts)
+    unread, found = list[str](), list[Path]()
+    for path, folders, names, _ in walk_directory(directory, unread.append):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [path / name for name in names if MANIFEST.fullmatch(name)]
+    if unread:
+        raise DocumentError("\n".join(unread))
+    return sorted(file for file in found if file.is_file())
 
 
 def _items(document: Document, lines: TextLines) -> Iterator[Document]:

@@ -23,17 +23,18 @@ class OriginFiles:
         """Start without files."""
         self._files: dict[Path, list[tuple[str, str, FieldPlaces]]] = {}
 
-    def placed(self, document: Document, directory: Path, base: Path) -> Document:
-        """Return an object of the kustomization in `directory` with the lines of its plain file.
+    def placed(self, document: Document, kustomization: Path, base: Path) -> Document:
+        """Return an object of a kustomization file with the lines of its plain file.
 
         If there is no such file, or if several of its objects match, the lines are the first line
         of the kustomization. The origin annotation is removed.
         """
-        source, lines = directory / "kustomization.yaml", None
+        source, lines = kustomization, None
         if origin := _origin(document.value):
             file = Path(os.path.normpath(base / origin))
             lines = self._lines(file, document.value)
             if lines is not None:
+                directory = kustomization.parent
                 source = directory / os.path.relpath(file, directory.resolve())
         return Document(os.path.normpath(source), document.value, lines or OneLine())
 

@@ -4,13 +4,24 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Lock, current_thread, main_thread
-from typing import Any, NoReturn, Self
+from typing import IO, Any, NamedTuple, NoReturn, Self
+
+from gatewright.checks.confinement import closed_environment, confine
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # by default, Python ends without a clean-up
+
+
+class CompletedRun(NamedTuple):
+    """The exit code of a program, and what it printed."""
+
+    code: int
+    out: bytes
+    errors: bytes
 
 
 class Programs:
@@ -38,33 +49,39 @@ class Programs:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
-    def run(
-        self, command: Sequence[str], environment: Mapping[str, str], seconds: float
-    ) -> subprocess.CompletedProcess[bytes]:
-        """Return the exit code and the output of a program.
+    def run(self, command: Sequence[str], seconds: float) -> CompletedRun:
+        """Return the exit code and the output of a program, confined.
 
         Raises TimeoutExpired after `seconds`, CancelledError at the end of the context.
         """
-        with self._lock:
-            if self._has_ended:
-                raise CancelledError
-            process = subprocess.Popen(  # noqa: S603
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                process_group=0,
-            )
-            self._running.add(process)
-        with process:
-            try:
-                out, errors = process.communicate(timeout=seconds)
-            finally:
-                with self._lock:
-                    self._running.remove(process)
-                    _kill_group(process)
-        return subprocess.CompletedProcess(command, process.returncode, out, errors)
+        with TemporaryDirectory() as home, TemporaryFile() as out, TemporaryFile() as errors:
+            with self._lock:
+                if self._has_ended:
+                    raise CancelledError
+                process = subprocess.Popen(  # noqa: S603
+                    confine(command),
+                    stdin=subprocess.DEVNULL,
+                    # Files, not pipes: their size is limited.
+                    stdout=out,
+                    stderr=errors,
+                    env=closed_environment(home),
+                    process_group=0,
+                )
+                self._running.add(process)
+            with process:
+                try:
+                    process.wait(seconds)
+                finally:
+                    with self._lock:
+                        self._running.remove(process)
+                        _kill_group(process)
+            texts = [_content(file) for file in (out, errors)]
+        return CompletedRun(process.returncode, *texts)
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

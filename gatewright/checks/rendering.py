@@ -16,23 +16,16 @@ from config.documents import Document, DocumentError, parse_documents
 from config.positions import FieldPlaces, OneLine
 from config.printable import printable
 from gatewright.checks.chart_values import ChartValues
+from gatewright.checks.charts import CHART, require_own_files, without_repository
+from gatewright.checks.checked_tree import CheckedTree
 from gatewright.checks.origin_files import OVERLAY, OriginFiles
-from gatewright.checks.programs import Programs
+from gatewright.checks.program_errors import reason_of
+from gatewright.checks.programs import CompletedRun, Programs
 from gatewright.checks.template_places import template_places
 from gatewright.console.chart_options import ChartOptions
 
 SOURCE = "# Source: "  # the comment that Helm writes above each object: chart/templates/file.yaml
 TIME_LIMIT = 60  # seconds
-NOWHERE = "127.0.0.1:9"
-# No plugins and no network: manifests may come from a stranger's pull request.
-CLOSED = {
-    **dict.fromkeys(
-        ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://{NOWHERE}"
-    ),
-    **dict.fromkeys(("NO_PROXY", "no_proxy"), ""),
-    "GIT_ALLOW_PROTOCOL": "none",
-    "HELM_NO_PLUGINS": "1",
-}
 
 
 class NotRenderedError(Exception):
@@ -68,62 +61,66 @@ class Renderer:
         self._programs.__exit__()
         self._pool.shutdown(cancel_futures=True)
 
-    def start(self, directory: Path) -> None:
-        """Start rendering the chart or kustomization in a directory."""
-        self._started[directory] = self._pool.submit(self._rendered, directory)
+    def start(self, file: Path, tree: CheckedTree) -> None:
+        """Start rendering the chart or kustomization of a Chart.yaml or kustomization.yaml."""
+        render = self._render if file.name == CHART else self._build
+        self._started[file] = self._pool.submit(render, file.parent, tree)
 
-    def documents(self, directory: Path) -> Iterator[Document]:
-        """Yield the objects of the chart or kustomization in a directory.
+    def documents(self, file: Path) -> Iterator[Document]:
+        """Yield the objects of a chart or kustomization that was started.
 
         Raises NotRenderedError if the program is missing, DocumentError if it fails.
         """
-        if directory not in self._started:
-            self.start(directory)
-        text, base = self._started.pop(directory).result()
-        if (directory / "Chart.yaml").exists():
+        text, base = self._started.pop(file).result()
+        directory = file.parent
+        if file.name == CHART:
             yield from _of_templates(directory, text, ChartValues(directory, self._charts))
             return
-        for document in parse_documents(text, str(directory / "kustomization.yaml")):
-            yield self._origins.placed(document, directory, base)
+        for document in parse_documents(text, str(file)):
+            yield self._origins.placed(document, file, base)
 
-    def _rendered(self, directory: Path) -> RenderedText:
-        if not (directory / "Chart.yaml").exists():
-            return self._kustomized(directory)
+    def _render(self, directory: Path, tree: CheckedTree) -> RenderedText:
+        """Render a chart."""
         helm = shutil.which("helm")
         if helm is None:
             raise NotRenderedError(
                 f"{directory}: not judged: a Helm chart, and helm is not installed. Install helm, "
                 "or list the directory in .gatewrightignore"
             )
-        options = self._charts
-        command = [helm, "template", options.release_name, str(directory), *options.arguments]
-        return RenderedText(self._output(command, directory), directory)
+        require_own_files(directory, tree)
+        for file in map(Path, self._charts.values):
+            CheckedTree.of(file).require_link(file)
+        with TemporaryDirectory() as temporary:
+            chart = without_repository(directory, Path(temporary))
+            # An absolute path: a directory may have the name of an option.
+            command = [helm, "template", self._charts.release_name, str(chart.absolute())]
+            command += [*self._charts.arguments, "--include-crds"]
+            return RenderedText(self._output(command, directory), directory)
 
-    def _kustomized(self, directory: Path) -> RenderedText:
+    def _build(self, directory: Path, _: CheckedTree) -> RenderedText:
+        """Build a kustomization."""
         with TemporaryDirectory() as temporary:
             overlay = Path(temporary).resolve()
             below = os.path.relpath(directory.resolve(), overlay)
             (overlay / "kustomization.yaml").write_text(OVERLAY.format(json.dumps(below)))
             done = self._run([*kustomize(), temporary], directory)
-            if done.returncode == 0:
-                return RenderedText(done.stdout, overlay)
+            if done.code == 0:
+                return RenderedText(done.out, overlay)
             # This error does not name the overlay, and an old kustomize has no origins.
-            return RenderedText(self._output([*kustomize(), str(directory)], directory), directory)
+            command = [*kustomize(), str(directory.absolute())]
+            return RenderedText(self._output(command, directory), directory)
 
     def _output(self, command: Sequence[str], directory: Path) -> bytes:
         done = self._run(command, directory)
-        if done.returncode:
-            program = Path(command[0]).name
-            message = " ".join(done.stderr.decode(errors="replace").split())
-            hint = "; the network is not used: vendor the remote resources" * (NOWHERE in message)
-            raise DocumentError(
-                f"{printable(directory)}: {program} {command[1]} failed: {message[:500]}{hint}"
-            )
-        return done.stdout
+        if done.code:
+            program = f"{Path(command[0]).name} {command[1]}"
+            why = reason_of(done, directory)
+            raise DocumentError(f"{printable(directory)}: {program} failed: {why}")
+        return done.out
 
-    def _run(self, command: Sequence[str], directory: Path) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, command: Sequence[str], directory: Path) -> CompletedRun:
         try:
-            return self._programs.run(command, os.environ | CLOSED, TIME_LIMIT)
+            return self._programs.run(command, TIME_LIMIT)
         except subprocess.TimeoutExpired:
             raise DocumentError(
                 f"{printable(directory)}: {Path(command[0]).name} did not finish within "
@@ -146,7 +143,7 @@ def _of_templates(directory: Path, text: bytes, values: ChartValues) -> Iterator
     """Yield the objects of a chart with the lines of their templates and values."""
     lines = text.decode(errors="replace").splitlines()
     sources = [(row, line) for row, line in enumerate(lines, 1) if line.startswith(SOURCE)]
-    template, counts = "Chart.yaml", Counter[tuple[str, str]]()
+    template, counts = CHART, Counter[tuple[str, str]]()
     for document in parse_documents(text, str(directory / template)):
         while sources and sources[0][0] <= document.line():
             template = sources.pop(0)[1].removeprefix(SOURCE).partition("/")[2]

@@ -10,11 +10,11 @@ import click
 
 from config.documents import Document
 from config.settings import Settings
+from gatewright.checks.changed_files import ChangedFiles, GitError
 from gatewright.checks.check_report import once_per_place
 from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
 from gatewright.checks.fixes import fixed_files
-from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
 from gatewright.checks.written_exceptions import ExceptionWriter
@@ -153,7 +153,7 @@ def command(
             raise click.UsageError(f"{flag} needs {needed}")
 
     def judged() -> Checker:
-        since = None if changed is None else changed_files(changed)
+        since = None if changed is None else ChangedFiles.since(changed)
         sources = read_sources(manifests, charts, since)
         checker = Checker(
             settings,

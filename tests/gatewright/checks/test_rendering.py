@@ -173,8 +173,8 @@ def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
         "2 objects: 1 unmatched, 1 denied",
     ]
     assert check("shop", "--kube-version", "1.30")[2] == [
-        "shop: helm template failed: Error: chart requires kubeVersion: >=1.31.0 which is "
-        "incompatible with Kubernetes v1.30 Use --debug flag to render out invalid YAML"
+        "shop: helm template failed: chart requires kubeVersion: >=1.31.0 which is incompatible "
+        "with Kubernetes v1.30"
     ]
 
 
@@ -287,22 +287,6 @@ def test_fixes_of_a_kustomization_are_written_to_the_plain_file(check):
         ],
     )
     assert file.read_text() == DEPLOYMENT
-
-
-@pytest.mark.long
-@NEEDS_KUBECTL
-def test_a_kustomization_is_built_without_the_network(check):
-    """A remote base is an error, and the plain files are judged."""
-    write("app/shop.yaml", DEPLOYMENT)
-    write(
-        "app/kustomization.yaml",
-        "resources: [shop.yaml, 'https://example.test/one.yaml', 'https://example.test/two.git']\n",
-    )
-    code, out, err = check("app")
-    problem = err[-1]
-    assert (code, out[0]) == (3, "denied  Deployment default/shop  (app/shop.yaml:1)")
-    assert problem.startswith("app: kubectl kustomize failed: ")
-    assert problem.endswith("; the network is not used: vendor the remote resources")
 
 
 def test_directories_are_rendered_side_by_side(check, program):

@@ -1,0 +1,113 @@
+"""What a Helm chart reads: its directory, links in it followed."""
+
+import os
+import tarfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from config.documents import DocumentError, read_documents
+from config.printable import printable
+from gatewright.checks.checked_tree import REPOSITORY, CheckedTree, resolve
+
+CHART = "Chart.yaml"
+CONSUMED = frozenset(  # what helm reads of a chart itself; templates may read any other file
+    {CHART, "Chart.lock", "requirements.yaml", "requirements.lock", "values.yaml",
+     "values.schema.json", "templates", "crds", "charts"}
+)  # fmt: skip
+MAX_FILES = 20_000  # of one chart, with its subcharts: helm keeps all of them in memory
+
+
+def is_packaged(file: Path) -> bool:
+    """Whether a file is an archive of a chart."""
+    if file.suffix != ".tgz" or not file.is_file():
+        return False
+    try:
+        with tarfile.open(file) as archive:
+            first = next(iter(archive), None)  # helm packages Chart.yaml first
+            return first is not None and first.name.endswith(f"/{CHART}")
+    except (tarfile.TarError, OSError, EOFError):
+        return False
+
+
+def is_library(chart: Path) -> bool:
+    """Whether a chart has only definitions for other charts; False if it cannot be read."""
+    return _description(chart).get("type") == "library"
+
+
+def chart_inputs(chart: Path) -> list[Path]:
+    """Return the files and directories that a chart depends on.
+
+    These are the chart, what links in it point to, and its dependencies in files.
+    """
+    found, pending = dict[Path, None](), [chart]
+    while pending:
+        directory = resolve(pending.pop())
+        if directory in found or not directory.is_dir():
+            continue
+        found[directory] = None
+        with suppress(DocumentError):  # reported when it is rendered
+            found |= dict.fromkeys(resolve(each) for each in _paths(directory) if each.is_symlink())
+        pending += (
+            directory / repository.removeprefix("file://")
+            for each in _description(directory).get("dependencies") or ()
+            if isinstance(each, dict)
+            and isinstance(repository := each.get("repository"), str)
+            and repository.startswith("file://")
+        )
+    return [*found]
+
+
+def _description(chart: Path) -> dict[str, Any]:
+    """Return what Chart.yaml says; nothing if it cannot be read."""
+    with suppress(DocumentError):
+        for document in read_documents(chart / CHART):
+            return document.value if isinstance(document.value, dict) else {}
+    return {}
+
+
+def require_own_files(chart: Path, tree: CheckedTree) -> None:
+    """Raise DocumentError if a chart has a link out of the tree, which helm would follow."""
+    count = 0
+    for count, path in enumerate(_paths(chart), 1):
+        if count > MAX_FILES:
+            raise DocumentError(f"{printable(chart)}: not judged: more than {MAX_FILES} files")
+        if path.is_symlink():
+            tree.require_link(path)
+
+
+def _paths(chart: Path) -> Iterator[Path]:
+    """Yield all files and directories of a chart, as helm finds them."""
+    pending, seen = [chart], set[Path]()
+    while pending:
+        directory = pending.pop()
+        if (whole := resolve(directory)) in seen:
+            continue
+        seen.add(whole)
+        try:
+            with os.scandir(directory) as found:
+                entries = [Path(each.path) for each in found]
+        except OSError as error:
+            raise DocumentError(f"{printable(directory)}: {error.strerror}") from None
+        for path in entries:
+            is_directory = path.is_dir()
+            if is_directory and path.name == REPOSITORY and directory != chart:
+                raise DocumentError(f"{printable(path)}: not read: a repository in a chart")
+            if path.name != REPOSITORY:
+                yield path
+                if is_directory:
+                    pending.append(path)
+
+
+def without_repository(chart: Path, temporary: Path) -> Path:
+    """Return a chart without its .git directory, which templates could read.
+
+    It consists of links in the empty directory `temporary`, if the chart has one.
+    """
+    if not (chart / REPOSITORY).exists():
+        return chart
+    for path in resolve(chart).iterdir():
+        if path.name != REPOSITORY:
+            (temporary / path.name).symlink_to(path)
+    return temporary
