@@ -7,6 +7,7 @@ from config.faults import did_you_mean
 
 DIRECTORY = Path(__file__).parent / "policies"
 NAME = re.compile(r"[a-z][a-z-]*")
+ALL = "all"  # the presets together
 
 
 def presets() -> dict[str, Path]:
@@ -20,16 +21,18 @@ def summary_of(preset: Path) -> str:
 
 
 def policy_path(text: str, directory: Path = Path()) -> Path:
-    """Return the file or directory that a text refers to: the name of a preset, or a path.
+    """Return the file or directory that a text refers to: a preset, `all` of them, or a path.
 
     A path is relative to `directory`. To refer to a file that is named like a preset, write a path
     such as `./baseline`. Raises ValueError if there is neither a preset nor a file of this name.
     """
     known = presets()
+    if text == ALL:
+        return DIRECTORY
     if text in known:
         return known[text]
     path = directory / text
     if NAME.fullmatch(text) and not path.exists():
-        suggestion = did_you_mean(text, known)
+        suggestion = did_you_mean(text, (*known, ALL))
         raise ValueError(f"{text}: no such file or directory, and no preset{suggestion}")
     return path

@@ -182,3 +182,16 @@ def test_the_preset_without_registries_keeps_its_own(render):
 def test_without_a_preset_there_are_no_policies(render):
     """There is no policy file either, since an empty file is an error."""
     assert render()["ConfigMap", "gatewright-policies"]["data"] == {}
+
+
+def test_several_presets_are_installed_together(render):
+    """`policies.preset` may be a list; the policies are those of each preset."""
+    names = ["production", "best-practices"]
+    found = mounted(render("policies.preset={production,best-practices}"))
+    written = [
+        each["metadata"]["name"]
+        for path in PRESETS
+        if path.stem in names
+        for each in yaml.safe_load_all(path.read_text())
+    ]
+    assert sorted(each["metadata"]["name"] for each in found) == sorted(written)

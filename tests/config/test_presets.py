@@ -1,17 +1,19 @@
 """References to policy sets: presets by name, files by path."""
 
 import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from config.documents import read_documents
+from config.documents import documents_at, read_documents
 from config.presets import policy_path, presets, summary_of
 from config.settings import load_settings
+from webhook.engine.conflicts import without_conflicts
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
 
-NAMES = ["baseline", "best-practices", "production", "restricted"]
+NAMES = ["baseline", "best-practices", "production", "rbac", "restricted"]
 
 
 def test_each_preset_is_a_policy_set():
@@ -19,6 +21,20 @@ def test_each_preset_is_a_policy_set():
     assert list(presets()) == NAMES
     for path in presets().values():
         assert read(list(read_documents(path)), catalogue()).policies
+
+
+def test_presets_combine():
+    """Each pair fits together, and so do all of them: a policy is in force under one name."""
+    for pair in combinations(presets().values(), 2):
+        assert read(documents_at(pair), catalogue()).policies
+    every = read(documents_at([policy_path("all")]), catalogue()).policies
+    named = {
+        each.name
+        for path in presets().values()
+        for each in read(documents_at([path]), catalogue()).policies
+    }
+    assert {each.name for each in every} == named
+    assert without_conflicts(every) == (every, ())
 
 
 def test_the_comment_of_a_preset_matches_its_policies():

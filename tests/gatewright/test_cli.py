@@ -543,10 +543,14 @@ def test_every_preset_and_policy_is_listed(run):
     """Each has a line."""
     code, out, err = run("policies")
     assert (code, err) == (0, "")
-    named, policies = (part.splitlines() for part in out.split("\n\n"))
-    assert [line.split()[0] for line in named] == ["PRESET", *presets()]
-    assert policies[0].split() == ["POLICY", "CATEGORY", "DOES", "SUMMARY"]
-    assert [line.split()[0] for line in policies[1:]] == sorted(catalogue())
+    named, *tables = (part.splitlines() for part in out.split("\n\n"))
+    assert [line.split()[0] for line in named] == ["PRESET", *presets(), "all"]
+    titles = ("POLICY", "OF OWN KINDS")
+    for always, title, policies in zip((False, True), titles, tables, strict=True):
+        assert policies[0].split() == [*title.split(), "CATEGORY", "DOES", "SUMMARY"]
+        assert [line.split()[0] for line in policies[1:]] == sorted(
+            name for name, policy in catalogue().items() if policy.always is always
+        )
 
 
 def test_a_preset_is_explained_and_compared_by_its_name(run, tmp_path):

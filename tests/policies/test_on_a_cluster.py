@@ -28,6 +28,7 @@ FEWEST = 1000  # cases asked; a directory that is half there must not pass
 NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whatever its kinds
     "only files leave it out: the API server fills it in before it asks anybody": (
         "service_accounts.yaml: the older name of the field counts",
+        "default_namespace.yaml: a manifest that names none may be applied to any namespace",
     ),
     "only files have such objects: the API server does not store them": (
         "disruption_budgets.yaml: a malformed workload beside a budget is not the budget's fault",

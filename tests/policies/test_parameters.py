@@ -110,7 +110,11 @@ def test_sensible_parameters_are_accepted(policy, params):
         ("resource-limits", {"limit_ranges": True}, {"limit_ranges"}),
         ("resource-requests", {"limit_ranges": True}, {"limit_ranges"}),
         ("disruption-budgets", {}, set()),
-        ("disruption-budgets", {"workloads": True}, {"disruption_budgets", "workloads", "parent"}),
+        (
+            "disruption-budgets",
+            {"workloads": True},
+            {"disruption_budgets", "workloads", "autoscalers", "parent"},
+        ),
     ],
 )
 def test_parameters_decide_what_is_looked_up(policy, params, needs):

@@ -52,7 +52,7 @@ def test_every_policy_of_a_set_has_a_case_that_it_denies_or_patches(policies: Pa
     assert bool(mutating) == any(each.patched for each in expected)
 
 
-@pytest.mark.parametrize("name", ["baseline", "restricted", "best-practices"])
+@pytest.mark.parametrize("name", ["baseline", "restricted", "best-practices", "rbac"])
 def test_the_samples_are_admitted(name: str) -> None:
     """They are admitted in their own namespace by each set without a namespace; plain nginx is not restricted."""
     policies = load(read_documents(ROOT / f"config/policies/{name}.yaml"), catalogue())

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from kube.resource import GroupKind, JsonObject, Resource, group_kind
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.kinds import KINDS, POD_KINDS
+from webhook.engine.kinds import AUTOSCALERS, KINDS, POD_KINDS, RBAC
 
 Read = TypeVar("Read")
 
@@ -51,12 +51,17 @@ LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")  # which no policy
 SERVICE = KINDS["", "Service"].resource
 BUDGET = KINDS["policy", "PodDisruptionBudget"].resource
 INGRESS = KINDS["networking.k8s.io", "Ingress"].resource
+CLUSTER_ROLE = KINDS[RBAC, "ClusterRole"].resource
+SCALERS = tuple(kind.resource for kind in AUTOSCALERS)
+SCALED_OBJECT = KINDS["keda.sh", "ScaledObject"].resource
 WORKLOADS = tuple(kind.resource for kind in POD_KINDS if kind.scales)
 LOOK_UPS = {
     "limit_ranges": LookUp((LIMIT_RANGE,), completes=True),
     "services": LookUp((SERVICE,)),
     "disruption_budgets": LookUp((BUDGET,)),
     "workloads": LookUp(WORKLOADS),
+    "autoscalers": LookUp(SCALERS),
+    "cluster_roles": LookUp((CLUSTER_ROLE,), everywhere=True),
     "ingresses": LookUp((INGRESS,), summary, everywhere=True),
 }
 

@@ -1,10 +1,19 @@
 """Read RBAC objects, and recognize writes of Kubernetes itself."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
+from functools import partial
 
 from webhook.engine.fields import Fields
+from webhook.engine.look_ups import read_each
+from webhook.engine.match import meets
 from webhook.engine.request import Request
+from webhook.engine.violation import Violation
+from webhook.policies._records import LabelRequirement, requirements
 
+RuleJudge = Callable[[Fields], Iterator[Violation]]
+
+CLUSTER_ROLES = "cluster_roles"  # look-up: name, labels and rules of all ClusterRoles
+SELECTORS = "aggregationRule.clusterRoleSelectors"
 ROLES = ("ClusterRole", "Role")
 BINDINGS = ("ClusterRoleBinding", "RoleBinding")
 
@@ -26,10 +35,39 @@ def is_by_kubernetes(request: Request) -> bool:
     return request.attributes.username in SYSTEM_WRITERS
 
 
-def rules(request: Request) -> Iterator[Fields]:
-    """Yield the rules of a role; those that Kubernetes itself writes are left out."""
-    if not is_by_kubernetes(request):
-        yield from request.each("rules")
+def judge_rules(request: Request, judge: RuleJudge, rule: str) -> Iterator[Violation]:
+    """Yield the violations in the rules of a role, and one for each role with any that it selects.
+
+    Roles that Kubernetes itself writes are not judged. `rule` is the text for a selector of all
+    roles, of which some break every rule.
+    """
+    if is_by_kubernetes(request):
+        return
+    for each in request.each("rules"):
+        yield from judge(each)
+    for index, selector in enumerate(request.each(SELECTORS)):
+        path = f"{SELECTORS}[{index}]"
+        required = requirements(selector)
+        if not required:
+            fix = "select the roles by a label"
+            yield Violation(path, "empty, which selects all ClusterRoles", rule, fix)
+            continue
+        read = partial(_first_violation, judge, required)
+        for name, violation in read_each(request.lookup(CLUSTER_ROLES), read):
+            if violation is not None and name != request.name:
+                found = f"selects ClusterRole {name}, with {violation.path}"
+                found = f"{found}: {violation.found_text}"
+                yield Violation(path, found, violation.rule, "do not select it", id=f"{name}")
+
+
+def _first_violation(
+    judge: RuleJudge, required: Iterable[LabelRequirement], role: Fields
+) -> tuple[str | None, Violation | None]:
+    """Return the name of a role, and its first violation if its labels are as `required`."""
+    labels = role.texts("metadata.labels")
+    is_selected = all(meets(labels, *each) for each in required)
+    violations = (found for each in role.each("rules") for found in judge(each))
+    return role.string("metadata.name"), next(violations, None) if is_selected else None
 
 
 class Reach(frozenset[str]):

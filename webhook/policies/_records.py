@@ -15,6 +15,21 @@ OF_EVERY_NAMESPACE = {
 }  # fmt: skip
 
 
+LabelRequirement = tuple[str | None, str | None, list[str]]  # key, operator, values
+
+
+def requirements(selector: Fields) -> list[LabelRequirement]:
+    """Return the requirements of a label selector; an empty one has none, and selects all."""
+    exact = selector.texts("matchLabels").items()
+    return [
+        *((key, "In", [value]) for key, value in exact),
+        *(
+            (each.string("key"), each.string("operator"), each.strings("values"))
+            for each in selector.each("matchExpressions")
+        ),
+    ]
+
+
 def having(records: Iterable[Fields], field: str) -> list[Fields]:
     """Return the records that set a field: most do not, and reading costs more."""
     return [each for each in records if each.value.get(field) is not None]

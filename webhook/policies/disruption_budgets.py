@@ -7,8 +7,9 @@ Judged: PodDisruptionBudgets alone. With `workloads: true` also Deployments, Sta
 ReplicaSets and ReplicationControllers, each with the budgets that select its pods; and budgets with
 the workloads that they select. Both are looked up. The same holds for their /scale subresource
 (`kubectl scale`, autoscalers), whose workload is looked up too. The replicas of all workloads that
-one budget selects count together. A workload with 0 replicas has nothing to evict. ReplicaSets that
-a Deployment owns are ignored.
+one budget selects count together. A workload with 0 replicas has nothing to evict; replicas that
+an autoscaler decides (HorizontalPodAutoscaler, KEDA's ScaledObject) count as its minimum.
+ReplicaSets that a Deployment owns are ignored.
 
 Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two
 replicas.
@@ -19,7 +20,8 @@ See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from pydantic import Field
@@ -27,7 +29,8 @@ from pydantic import Field
 from webhook.engine import PARENT, Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
 from webhook.engine.match import meets
-from webhook.policies._records import is_scaled_by_deployment
+from webhook.policies._autoscalers import AUTOSCALERS, WorkloadName, minimums, with_minimum
+from webhook.policies._records import LabelRequirement, is_scaled_by_deployment, requirements
 
 # Look-ups: objects of the namespace, with their kind.
 BUDGETS, WORKLOADS = ("disruption_budgets", "workloads")
@@ -35,7 +38,6 @@ BUDGETS, WORKLOADS = ("disruption_budgets", "workloads")
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"0*([0-9]{1,9})%")
 NEVER = "a budget must allow the eviction of at least one pod"
-PodRequirement = tuple[str | None, str | None, list[str]]  # key, operator, values
 SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "scale")
 
 
@@ -60,7 +62,7 @@ class Budget(NamedTuple):
 
     title: str
     minimum: int | str | None
-    requirements: list[PodRequirement]
+    requirements: list[LabelRequirement]
 
     def selects(self, workload: BudgetedWorkload) -> bool:
         """Return whether it selects the pods of a workload."""
@@ -102,7 +104,8 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
 
 def _judge_workload(request: Request) -> Violations:
     """Yield a violation for each budget that allows no eviction of its workloads' pods."""
-    workload = _workload(request) if request.kind != "Scale" else _scaled(request)
+    scaled = minimums(request)
+    workload = _workload(scaled, request) if request.kind != "Scale" else _scaled(scaled, request)
     budgets = read_each(request.lookup(BUDGETS), _budget)
     keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]
     known = _workloads(request) if keeping else ()
@@ -118,20 +121,14 @@ def _judge_workload(request: Request) -> Violations:
 
 def _workloads(request: Request) -> Iterator[BudgetedWorkload]:
     """Return the workloads of the namespace."""
-    return read_each(request.lookup(WORKLOADS), _workload)
+    return read_each(request.lookup(WORKLOADS), partial(_workload, minimums(request)))
 
 
 def _budget(object: Fields) -> Budget:
     """Read a budget; it keeps no pods if it has no selector, or if it is denied anyway."""
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
-    requirements: list[PodRequirement] = [
-        (key, "In", [value]) for key, value in selector.texts("matchLabels").items()
-    ]
-    for each in selector.each("matchExpressions"):
-        values = each.strings("values")
-        requirements.append((each.string("key"), each.string("operator"), values))
     keeps_none = _is_all(minimum) or not object.is_set("spec.selector")
-    return Budget(_title(object), None if keeps_none else minimum, requirements)
+    return Budget(_title(object), None if keeps_none else minimum, requirements(selector))
 
 
 def _pods(value: int | str | None, replicas: int) -> int | None:
@@ -147,18 +144,24 @@ def _is_all(value: int | str | None) -> bool:
     return isinstance(value, str) and (_pods(value, 100) or 0) >= 100
 
 
-def _workload(object: Fields) -> BudgetedWorkload:
+def _workload(scaled: Mapping[WorkloadName, int], object: Fields) -> BudgetedWorkload:
     """Read a workload; one that a Deployment scales counts with 0 replicas."""
     replicas = object.integer("spec.replicas")
     desired = 0 if is_scaled_by_deployment(object) else 1 if replicas is None else replicas
+    desired = with_minimum(desired, scaled.get(_name(object)))
     return BudgetedWorkload(_title(object), object.texts("spec.template.metadata.labels"), desired)
 
 
-def _scaled(request: Request) -> BudgetedWorkload:
+def _scaled(scaled: Mapping[WorkloadName, int], request: Request) -> BudgetedWorkload:
     """Read the workload of a /scale, with the new replicas; the API omits 0."""
     parent = Fields(request.lookup(PARENT))
     replicas = 0 if is_scaled_by_deployment(parent) else request.integer("spec.replicas") or 0
-    return _workload(parent)._replace(replicas=replicas)
+    replicas = with_minimum(replicas, scaled.get(_name(parent)))
+    return _workload(scaled, parent)._replace(replicas=replicas)
+
+
+def _name(object: Fields) -> WorkloadName:
+    return object.string("kind"), object.string("metadata.name")
 
 
 def _title(object: Fields) -> str:
@@ -171,5 +174,5 @@ POLICY = Policy(
     validate=validate,
     kinds=("PodDisruptionBudget", *SCALED),
     category="capacity",
-    needs=lambda params: (BUDGETS, WORKLOADS, PARENT) if params.workloads else (),
+    needs=lambda params: (BUDGETS, WORKLOADS, AUTOSCALERS, PARENT) if params.workloads else (),
 )

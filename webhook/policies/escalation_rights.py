@@ -4,7 +4,8 @@ Why: with `escalate` or `bind` on roles a subject can grant itself every right; 
 it can act as any user or group, including `system:masters`.
 
 Judged: the rules of Roles and ClusterRoles. The verb `*` includes these verbs where the rule covers
-the resources that they act on. Roles that Kubernetes itself writes are ignored.
+the resources that they act on. The ClusterRoles that a role selects by an `aggregationRule` are
+looked up; an empty selector selects all. Roles that Kubernetes itself writes are ignored.
 
 Allowed: every other verb.
 Denied:  `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [bind]}`;
@@ -14,8 +15,9 @@ Fix: remove the verb; leave such changes to subjects that have the rights alread
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.kinds import RBAC
-from webhook.policies._rbac import ROLES, reach, rules
+from webhook.policies._rbac import CLUSTER_ROLES, ROLES, judge_rules, reach
 
+RULE = "no role may let its subjects grant themselves more rights"
 AUTHENTICATION = "authentication.k8s.io"
 # Its subresources are the keys of a user's other attributes: userextras/scopes, thus also */scopes.
 EXTRAS = "userextras"
@@ -31,17 +33,19 @@ ACTED_ON = {  # verb: API groups and resources
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each such verb, and for each wildcard that includes one."""
-    for rule in rules(request):
-        verbs = rule.strings("verbs")
-        implied = " and ".join(verb for verb in ACTED_ON if "*" in verbs and _covers(rule, verb))
-        given = reach(rule)  # compared as one set: the verbs times the resources may be millions
-        for index, verb in enumerate(verbs):
-            if (verb == "*" and implied) or verb.partition(":")[0] in ACTED_ON:
-                found = f'"*" includes {implied}' if verb == "*" else None
-                fault = "no role may let its subjects grant themselves more rights"
-                yield rule.violation(
-                    f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given
-                )
+    return judge_rules(request, _escalations, RULE)
+
+
+def _escalations(rule: Fields) -> Violations:
+    verbs = rule.strings("verbs")
+    implied = " and ".join(verb for verb in ACTED_ON if "*" in verbs and _covers(rule, verb))
+    given = reach(rule)  # compared as one set: the verbs times the resources may be millions
+    for index, verb in enumerate(verbs):
+        if (verb == "*" and implied) or verb.partition(":")[0] in ACTED_ON:
+            found = f'"*" includes {implied}' if verb == "*" else None
+            yield rule.violation(
+                f"verbs[{index}]", verb, RULE, "remove it", found=found, excess=given
+            )
 
 
 def _covers(rule: Fields, verb: str) -> bool:
@@ -57,5 +61,10 @@ def _covers(rule: Fields, verb: str) -> bool:
 
 
 POLICY = Policy(
-    "escalation-rights", validate=validate, kinds=ROLES, category="rbac", severity="critical"
+    "escalation-rights",
+    validate=validate,
+    kinds=ROLES,
+    category="rbac",
+    severity="critical",
+    needs=(CLUSTER_ROLES,),
 )

@@ -3,7 +3,8 @@
 Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale
 subresource (`kubectl scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject)
 that could raise them later. The minimum does not apply to ReplicaSets that a Deployment scales
-during a rollout. With a `minimum`, the object that is scaled by /scale is looked up.
+during a rollout, and replicas that an autoscaler decides count as its minimum. With a `minimum`,
+the autoscalers of the namespace and the object that is scaled by /scale are looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
 Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject
@@ -14,6 +15,7 @@ Fix: lower the number, or ask for an exception.
 from pydantic import Field, model_validator
 
 from webhook.engine import PARENT, Fields, Fix, Params, Policy, Request, Violations
+from webhook.policies._autoscalers import AUTOSCALERS, minimums, with_minimum
 from webhook.policies._records import is_scaled_by_deployment
 
 # The paths of the numbers, lowest first, with their defaults.
@@ -57,7 +59,7 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
     path, number, found = judged[0]
     is_allowed = number >= least or (params.allow_zero and number == 0)
     rule = f"{params.tier} workloads need at least {least} replicas"
-    if not is_allowed and not _is_of_deployment(request):
+    if not is_allowed and not _is_of_deployment(request) and not _is_scaled(request, number, least):
         fix = f"set it to {least} or more{', or to 0' if params.allow_zero else ''}"
         under = least - number
         yield request.violation(path, number, rule, fix, found=found, excess=under, fix_value=least)
@@ -70,6 +72,14 @@ def judge_idle(request: Request, minimum: int, rule: str, *, allow_zero: bool) -
     if idle is not None and idle < minimum and not (allow_zero and idle == 0):
         excess = minimum - idle
         yield request.violation(IDLE, idle, rule, "remove it", excess=excess, fix_value=None)
+
+
+def _is_scaled(request: Request, number: int, least: int) -> bool:
+    """Return whether an autoscaler runs enough replicas of the workload."""
+    if request.kind in PATHS and request.kind != "Scale":
+        return False
+    minimum = minimums(request).get((request.resource_kind, request.name))
+    return with_minimum(number, minimum) >= least
 
 
 def _is_of_deployment(request: Request) -> bool:
@@ -96,6 +106,6 @@ POLICY = Policy(
     validate=validate,
     kinds="scalable",
     category="capacity",
-    needs=lambda params: (PARENT,) if params.minimum else (),
+    needs=lambda params: (PARENT, AUTOSCALERS) if params.minimum else (),
     fix=Fix(True, "the same program runs, in another number"),
 )

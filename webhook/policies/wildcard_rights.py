@@ -1,7 +1,8 @@
 """Roles contain no wildcards.
 
 Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds. Judged:
-roles, but not those that Kubernetes itself writes.
+roles, and the ClusterRoles that they select by an `aggregationRule`, which are looked up; but not
+those that Kubernetes itself writes. An empty selector selects all ClusterRoles.
 
 Allowed: `{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}`.
 Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among
@@ -13,8 +14,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._rbac import ROLES, reach, rules
+from webhook.engine import Fields, Params, Policy, Request, Violations
+from webhook.policies._rbac import CLUSTER_ROLES, ROLES, judge_rules, reach
+
+RULE = "a role must list the rights that it grants"
 
 
 class WildcardRights(Params):
@@ -29,15 +32,19 @@ class WildcardRights(Params):
 
 def validate(request: Request, params: WildcardRights) -> Violations:
     """Yield one violation for each wildcard."""
-    for rule in rules(request):
-        given = reach(rule)
-        for field in params.fields:
-            for index, value in enumerate(rule.strings(field)):
-                # RBAC reads several stars at the end of a URL as one.
-                is_wildcard = value.endswith("*") and value.rstrip("*") in ("", "/")
-                if is_wildcard or value.startswith("*/"):
-                    fault, fix = "a role must list the rights that it grants", "list what is needed"
-                    yield rule.violation(f"{field}[{index}]", value, fault, fix, excess=given)
+    return judge_rules(request, lambda rule: _wildcards(rule, params), RULE)
+
+
+def _wildcards(rule: Fields, params: WildcardRights) -> Violations:
+    given = reach(rule)
+    for field in params.fields:
+        for index, value in enumerate(rule.strings(field)):
+            # RBAC reads several stars at the end of a URL as one.
+            is_wildcard = value.endswith("*") and value.rstrip("*") in ("", "/")
+            if is_wildcard or value.startswith("*/"):
+                yield rule.violation(
+                    f"{field}[{index}]", value, RULE, "list what is needed", excess=given
+                )
 
 
 POLICY = Policy(
@@ -47,4 +54,5 @@ POLICY = Policy(
     kinds=ROLES,
     category="rbac",
     severity="high",
+    needs=(CLUSTER_ROLES,),
 )

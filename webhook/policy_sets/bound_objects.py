@@ -26,7 +26,12 @@ from webhook.policy_sets.compiled_rules import Rules
 from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
-OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
+# Look-ups that show objects of other namespaces; a tenant's policy judges nothing cluster-scoped.
+OF_ALL_NAMESPACES = frozenset(
+    name
+    for name, look_up in LOOK_UPS.items()
+    if look_up.everywhere and any(each.namespaced for each in look_up.resources)
+)
 # Size of one object as JSON, or of all objects of a tenant: compiling these takes well below a
 # second.
 MAX_POLICY_BYTES = 64 * 1024

@@ -56,10 +56,8 @@ def read(
             bound = _bind(document, catalogue, kinds)
             if isinstance(bound, BoundException):
                 exceptions.append((bound, document))
-            elif (bound.namespace, bound.name) in policies:
-                first = places[bound.namespace, bound.name].where("metadata.name")
-                text = f"a policy of this name is at {first}; rename one of them"
-                refuse("metadata.name", f"{text}, in a copy if it belongs to a preset")
+            elif first := places.get((bound.namespace, bound.name)):
+                _require_equal(document, first)
             else:
                 policies[bound.namespace, bound.name] = bound
                 places[bound.namespace, bound.name] = document
@@ -102,6 +100,13 @@ def in_force(
         if policy.name not in named
     ]
     return with_exceptions((*always, *policies.policies), policies.exceptions, home)
+
+
+def _require_equal(document: Document, first: Document) -> None:
+    """Reject another policy of the name of an earlier one; sets may share a policy."""
+    if document.value != first.value:
+        text = f"another policy of this name is at {first.where('metadata.name')}"
+        refuse("metadata.name", f"{text}; rename one of them, in a copy of a preset")
 
 
 def _bind(

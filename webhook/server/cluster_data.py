@@ -14,7 +14,17 @@ from kube.store import Entry, Store
 from kube.watch import Watch
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attributes
 from webhook.engine.kinds import KINDS, OF_A_PARENT, POD
-from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, LOOK_UPS, SERVICE, WORKLOADS
+from webhook.engine.look_ups import (
+    BUDGET,
+    CLUSTER_ROLE,
+    INGRESS,
+    LIMIT_RANGE,
+    LOOK_UPS,
+    SCALED_OBJECT,
+    SCALERS,
+    SERVICE,
+    WORKLOADS,
+)
 from webhook.engine.planners import ResourceKey, Served
 from webhook.server.needs import LookUpFunction
 from webhook.server.stored_objects import StoredObjects
@@ -28,7 +38,7 @@ OURS = tuple(
 # Objects with subresources: a Pod's labels select exec, attach and the like.
 PARENTS = (POD.resource, SERVICE, *WORKLOADS, *OURS)
 # Resources that the webhook must have permission to read.
-RESOURCES = (LIMIT_RANGE, BUDGET, INGRESS, *PARENTS)
+RESOURCES = (LIMIT_RANGE, BUDGET, INGRESS, CLUSTER_ROLE, *SCALERS, *PARENTS)
 
 BY_NAMESPACE = "namespace"
 A_MOMENT = 10.0  # seconds that an answer about served APIs is cached; installing a CRD takes longer
@@ -62,7 +72,8 @@ class LookUps:
         async with asyncio.TaskGroup() as group:
             while True:
                 store = await self._begun.get()
-                watch = Watch(self._client, store.resource, store)
+                is_custom = store.resource == SCALED_OBJECT
+                watch = Watch(self._client, store.resource, store, optional=is_custom)
                 group.create_task(watch.run(), name=f"watch {store.resource.plural}")
 
     def namespace_labels(
@@ -114,18 +125,32 @@ class LookUps:
         return self._served
 
     async def objects(self, name: str, about: Attributes) -> Iterable[JsonObject]:
-        """Return the objects of a look-up, from watches, or by a list until these are synced."""
+        """Return the objects of a look-up, from watches, or by a list until these are synced.
+
+        A resource that the API server does not serve, as of an operator, has none.
+        """
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
         stores = [self._store(each) for each in look_up.resources]
-        if not all(store.synced.is_set() for store in stores):
-            listed = [self._client.list(store.resource, namespace) for store in stores]
-            return [look_up.shaped(object, "") for each in listed async for object in each]
+        if not all(store.synced.is_set() or store.absent for store in stores):
+            return [
+                look_up.shaped(object, "")
+                for store in stores
+                for object in await self._list(store.resource, namespace)
+            ]
         entries = list[Entry]()
         for store in stores:
             keys = store.keys() if namespace is None else store.index(BY_NAMESPACE, namespace)
             entries += filter(None, map(store.entry, sorted(keys)))
         return StoredObjects(look_up, entries)
+
+    async def _list(self, resource: Resource, namespace: str | None) -> list[JsonObject]:
+        try:
+            return [object async for object in self._client.list(resource, namespace)]
+        except NotFound:
+            if await self._client.serves(resource):
+                raise
+            return []
 
     def _store(self, resource: Resource) -> Store:
         """Return the store of a resource, and start its watch if necessary."""

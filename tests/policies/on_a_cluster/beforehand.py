@@ -109,6 +109,14 @@ def _workload(given: JsonObject, id: str) -> Iterator[JsonObject]:
     yield merge(merge(smallest(given["kind"], namespace=id), given), bound)
 
 
+def _autoscaler(given: JsonObject, id: str) -> Iterator[JsonObject]:
+    yield merge(smallest(given["kind"], namespace=id), given)
+
+
+def _cluster_role(given: JsonObject, id: str) -> Iterator[JsonObject]:
+    yield merge(smallest("ClusterRole"), given)
+
+
 def _ingress(given: JsonObject, id: str) -> Iterator[JsonObject]:
     namespace = id if given["namespace"] == "default" else f"{id}-{given['namespace']}"
     if namespace != id:
@@ -125,6 +133,8 @@ LOOKED_UP: dict[
     "services": _service,
     "ingresses": _ingress,
     "workloads": _workload,
+    "autoscalers": _autoscaler,
+    "cluster_roles": _cluster_role,
     "disruption_budgets": _budget,
 }
 OF_KUBERNETES = {"view", "edit"}  # objects that exist in every cluster

@@ -58,8 +58,9 @@ class Question:
 
 def policy_object(name: str, bound: BoundPolicy) -> JsonObject:
     """Return the policy object for all cases of one policy with the same parameters."""
+    is_namespaced = any(target.kind.namespaced for target in bound.policy.targets)
     clauses = [
-        {"namespaces": [f"{name}-*"]},
+        *([{"namespaces": [f"{name}-*"]}] if is_namespaced else ()),
         {"names": [f"{name}-*"]},
         {"objectSelector": {"matchLabels": {LABEL: name}}},
     ]

@@ -241,7 +241,7 @@ def test_all_errors_of_all_documents_are_reported():
         good
         + HEAD
         + "  policy: nothing\n---\n"
-        + good
+        + good.replace("policy: replica-limits", "policy: image-tags")
         + "kind: X\n---\n"
         + HEAD
         + "  params: {}\n  policies: a\n"
@@ -252,11 +252,17 @@ def test_all_errors_of_all_documents_are_reported():
         "policies.yaml:11: ClusterAdmissionPolicy replica-limits: "
         'spec.policy: no policy "nothing"; known: ' + ", ".join(sorted(catalogue())),
         "policies.yaml:15: ClusterAdmissionPolicy replica-limits: "
-        "metadata.name: a policy of this name is at policies.yaml:3; rename one of them, in a copy if it "
-        "belongs to a preset",
+        "metadata.name: another policy of this name is at policies.yaml:3; rename one of them, in a copy of a "
+        "preset",
         f"policies.yaml:19: document: {HOLDS}not this",
         'policies.yaml:26: ClusterAdmissionPolicy replica-limits: spec.policies: unknown field; did you mean "policy"?',
     ]
+
+
+def test_two_sets_may_share_a_policy():
+    """An equal object is in force once."""
+    text = HEAD + "  policy: replica-limits\n"
+    assert loaded(f"{text}---\n{text}") == loaded(text)
 
 
 def test_a_policy_is_in_force_as_written():

@@ -15,7 +15,7 @@ from kube.resource import Resource
 from tests.kube.servers import answering
 from tests.waiting import eventually
 from webhook.engine import Attributes
-from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, WORKLOADS
+from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALERS, WORKLOADS
 from webhook.server.cluster_data import NAMESPACES, LookUps
 
 _, DEPLOYMENT, REPLICA_SET, STATEFUL_SET = WORKLOADS
@@ -97,6 +97,16 @@ async def synced(look_ups: LookUps, resource: object) -> None:
 async def test_unneeded_resources_are_not_watched(server, look_ups):
     """Without a policy that needs it, a resource takes no watch and no memory."""
     await asyncio.sleep(0)
+    assert sent(server) == []
+
+
+async def test_kinds_that_are_not_served_have_no_objects(server, look_ups):
+    """Without an operator, its objects are none: by a list, and once the watch knows it."""
+    assert await names(look_ups, "autoscalers") == []
+    for resource in SCALERS:
+        await eventually(lambda store=look_ups._stores[resource]: store.absent)
+    server.requests.clear()
+    assert await names(look_ups, "autoscalers") == []
     assert sent(server) == []
 
 
