@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from controller.runtime.events import EVENT
+from controller.runtime.explanations import POD
 from controller.runtime.kind import PlannedKind
+from controller.runtime.obstacles import WORKLOADS
 from kube.resource import Resource
 
 READ = ("get", "list", "watch")
@@ -25,6 +28,9 @@ def of_kinds(kinds: Iterable[PlannedKind[Any]]) -> Rights:
             grant(rights, owned, APPLY)  # of what is only created, patched to adopt it
         for read in kind.reads:
             grant(rights, read, READ)
+        if any(each.kind in {*WORKLOADS, "CronJob"} for each in kind.owns):
+            grant(rights, POD, ["list"])  # to explain why a workload is not ready
+            grant(rights, EVENT, ["list"])
         for patched in kind.patches:
             grant(rights, patched, ["patch"])
         for deleted in kind.deletes:

@@ -62,7 +62,7 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
         status=_status(database, observed, stored, is_up=is_up),
         problem=_problem(database, stored),
         requeue_after=LOOK_AGAIN,
-        events=[Event("PrimaryLost", _missing(database), "Warning")] if is_lost else (),
+        events=[Event("PrimaryLost", _missing(database, observed), "Warning")] if is_lost else (),
         finalized=removed.finalized,
     )
 
@@ -94,7 +94,7 @@ def _steps(
             ready=is_up,
             doing="failed to create database",
             condition=PRIMARY,
-            note="" if is_up else class_problem or _missing(database),
+            note="" if is_up else class_problem or _missing(database, observed),
         ),
         Step(
             "service",
@@ -212,9 +212,10 @@ def _was_up(database: PostgreSQL) -> bool:
     )
 
 
-def _missing(database: PostgreSQL) -> str:
+def _missing(database: PostgreSQL, observed: Observed) -> str:
+    state = "does not exist" if _primary(database, observed) is None else "is not ready"
     return (
-        f"pod {primary(database)} is not ready: nothing can be written, and no other instance "
+        f"pod {primary(database)} {state}: nothing can be written, and no other instance "
         "takes its place"
     )
 

@@ -1,7 +1,13 @@
 """Readiness of Pods, Deployments and StatefulSets, and its text for conditions."""
 
+from controller.runtime.obstacles import failing_condition
 from controller.runtime.plan import Problem
 from kube.resource import JsonObject
+
+
+def waiting(workload: JsonObject | None, ready: int, desired: int) -> str | Problem:
+    """Return the condition's text about a Deployment that is not ready."""
+    return (workload and obstacle(workload)) or progress(ready, desired)
 
 
 def progress(ready: int, desired: int) -> str:
@@ -10,7 +16,7 @@ def progress(ready: int, desired: int) -> str:
     It changes only with one of the numbers.
     """
     text = f"{ready} of {desired} replicas are ready"
-    return text if ready < desired else f"{text}, and old ones are still to go"
+    return text if ready < desired else f"{text}, some of an earlier revision"
 
 
 def rolled_out(workload: JsonObject | None, replicas: int) -> tuple[bool, str | Problem]:
@@ -23,7 +29,7 @@ def rolled_out(workload: JsonObject | None, replicas: int) -> tuple[bool, str | 
     ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
     is_current = status.get("observedGeneration", 0) >= workload["metadata"].get("generation", 0)
     if old := old_replicas(workload):
-        return False, f"{updated} of {replicas} replicas are updated, {old} old still running"
+        return False, f"{updated} of {replicas} replicas are updated, {old} of an earlier revision"
     ready_now = is_current and ready == updated == replicas
     return ready_now, "" if ready_now else progress(min(ready, updated), replicas)
 
@@ -61,14 +67,15 @@ def obstacle(workload: JsonObject) -> Problem | None:
             f"Deployment {name} is paused, and its pods are not replaced; {resume}",
             "DeploymentPaused",
         )
-    for each in workload.get("status", {}).get("conditions") or ():
-        wrong = {"ReplicaFailure": "True", "Progressing": "False"}.get(each["type"])
-        if each["status"] == wrong:
-            return Problem(each.get("message", ""), each.get("reason") or each["type"])
-    return None
+    return failing_condition(workload)
 
 
 def is_pod_ready(pod: JsonObject | None) -> bool:
     """Return whether a Pod exists and its containers are ready."""
-    conditions = (pod or {}).get("status", {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return pod is not None and has_condition(pod, "Ready")
+
+
+def has_condition(object: JsonObject, type: str) -> bool:
+    """Return whether a condition of an object is True."""
+    conditions = object.get("status", {}).get("conditions") or ()
+    return any(each["type"] == type and each["status"] == "True" for each in conditions)

@@ -3,12 +3,19 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from config.api.meta import Condition
 from config.api.webapp import WebApp, WebAppStatus
 from controller.reconcilers.application import Application, applied, origins
 from controller.reconcilers.labels import inherited
-from controller.reconcilers.readiness import is_rolling_out, obstacle, progress, ready_replicas
+from controller.reconcilers.readiness import (
+    has_condition,
+    is_rolling_out,
+    ready_replicas,
+    waiting,
+)
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.runtime.kind import PlannedKind
+from controller.runtime.obstacles import failing_condition
 from controller.runtime.plan import Observed, Plan, Step
 from kube.resource import JsonObject
 
@@ -26,24 +33,56 @@ ORIGINS = origins(
 
 def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `webapp`, given what was `observed`."""
-    del now
     name, desired = webapp.name, webapp.spec.replicas
     deployment = observed.child(DEPLOYMENT, name)
     ready = ready_replicas(deployment)
     running = deployment is not None and ready == desired and not is_rolling_out(deployment)
-    note = "" if running else (deployment and obstacle(deployment)) or progress(ready, desired)
+    note = "" if running else waiting(deployment, ready, desired)
     apply_deployment, apply_service = applied(application_of(webapp), ORIGINS)
     return Plan(
         steps=(
             Step("deployment", (apply_deployment,), ready=running, note=note),
-            Step("service", (apply_service,)),
+            Step(
+                "service",
+                (apply_service,),
+                ready=observed.child(SERVICE, name) is not None,
+                condition="ServiceReady",
+            ),
         ),
         status=WebAppStatus(
             phase="Pending" if deployment is None else "Running" if running else "Deploying",
             replicas=deployment["spec"].get("replicas", 1) if deployment else 0,
             ready_replicas=ready,
             selector=f"app={name}",
+            conditions=_conditions(deployment, is_running=running, now=now),
         ),
+    )
+
+
+def _conditions(
+    deployment: JsonObject | None, *, is_running: bool, now: datetime
+) -> list[Condition]:
+    """Return the conditions Available and Progressing, as a Deployment has them.
+
+    They change only with the phase and the number of ready pods.
+    """
+    is_available = deployment is not None and has_condition(deployment, "Available")
+    failed = None if deployment is None or is_running else failing_condition(deployment)
+    available = "MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable"
+    progress = "RolledOut" if is_running else failed.reason if failed else "RollingOut"
+    return [
+        _condition("Available", is_available, available, now),
+        _condition("Progressing", failed is None, progress, now),
+    ]
+
+
+def _condition(type: str, holds: bool, reason: str, now: datetime) -> Condition:
+    return Condition(
+        type=type,
+        status="True" if holds else "False",
+        reason=reason,
+        message="",
+        last_transition_time=now,
     )
 
 

@@ -6,7 +6,7 @@ from config.api.widget import Widget, WidgetStatus
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.reconcilers.readiness import progress
+from controller.reconcilers.readiness import waiting
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, Observed, Plan, Step
@@ -24,12 +24,9 @@ def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
     pause = image(observed.settings, "pause", "3.10")
     write = Apply(desired(widget, pause), ORIGIN)
     ready = deployment is not None and available == widget.spec.replicas
+    note = "" if ready else waiting(deployment, available, widget.spec.replicas)
     return Plan(
-        steps=(
-            Step(
-                "deployment", [write], ready=ready, note=progress(available, widget.spec.replicas)
-            ),
-        ),
+        steps=(Step("deployment", [write], ready=ready, note=note),),
         status=WidgetStatus(available_replicas=available, selector=f"app={widget.name}"),
     )
 

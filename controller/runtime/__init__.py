@@ -7,5 +7,6 @@ it reads the `observed` state, plans, executes the plan (`apply` sends each `chi
 `ownership`, and notes the `changes`), and writes the `status`. `diff` and `applied` find the
 differences that an apply would repair, `conflict_backoff` limits repairs while another of the
 `writers` reverts them, and `expectations` waits until the caches have the controller's own writes.
-`leader` is the election; `events`, `metrics` and `health` report to users.
+`explanations` reads, seldom, why children are not ready, by the rules of `obstacles`. `leader` is
+the election; `events`, `metrics` and `health` report to users.
 """

@@ -13,6 +13,7 @@ from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
+from controller.runtime.explanations import Explanations
 from controller.runtime.health import unready
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import Election, LeaseSettings
@@ -128,7 +129,14 @@ class Manager:
         expectations = Expectations()
         metrics = KindMetrics(kind.resource.kind, self.metrics, kind.counts)
         reconciler = Reconciler(
-            kind, self.client, caches, self.recorder, metrics, expectations, settings or {}
+            kind,
+            self.client,
+            caches,
+            self.recorder,
+            metrics,
+            expectations,
+            settings or {},
+            Explanations(self.client),
         )
         controller = Controller(
             kind.name,

@@ -42,6 +42,7 @@ class Snapshot(Observed):
         settings: Mapping[str, Any],
     ) -> None:
         self.settings = settings
+        self.obstacles = {}
         self._request = request
         self._key = request.key
         self._kind = kind

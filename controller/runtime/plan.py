@@ -138,7 +138,9 @@ class KindStatus(Protocol):
 class Plan:
     """All desired children of one object, and its status.
 
-    `failing` is its phase while a step fails.
+    `failing` is its phase while a step fails. `unexplained` are observed objects besides the steps'
+    children that are not as they should be: the runtime looks up why, in their pods and events,
+    and plans again with the result in `Observed.obstacles`.
     """
 
     steps: Sequence[Step]
@@ -148,6 +150,7 @@ class Plan:
     events: Sequence[Event] = ()
     finalized: bool = True
     failing: str = ""
+    unexplained: Sequence[JsonObject] = ()
 
     def __post_init__(self) -> None:
         """Reject a step that depends on one that does not precede it."""
@@ -174,6 +177,8 @@ class Observed:
     served: frozenset[Resource] = frozenset()
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the process that planners may depend on."""
+    obstacles: Mapping[str, Problem] = field(default_factory=dict)
+    """Why the plan's `unexplained` objects are not as they should be, by uid."""
 
     def child(self, resource: Resource, name: str) -> JsonObject | None:
         """Return a child of the object; None if there is none, or if another owner has the name."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,9 +15,11 @@ from controller.runtime.conflict_backoff import Conflicts, ContestedError, Writt
 from controller.runtime.diff import digest
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
+from controller.runtime.explanations import Explanations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot, live
+from controller.runtime.obstacles import waited_for
 from controller.runtime.ownership import NameTakenError, StillThereError
 from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure
@@ -43,6 +45,7 @@ class Reconciler:
     metrics: KindMetrics
     expectations: Expectations
     settings: Mapping[str, Any]
+    explanations: Explanations
     conflicts: Conflicts = field(default_factory=Conflicts)
 
     async def reconcile(self, request: ReconcileRequest) -> Result:
@@ -52,6 +55,7 @@ class Reconciler:
         if owner is None:
             self.expectations.forget(request)
             self.conflicts.forget(request)
+            self.explanations.forget(request)
             return Result()
         if owner.is_deleting and self.kind.finalizer not in owner.finalizers:
             return Result()
@@ -94,12 +98,13 @@ class Reconciler:
             if owner.is_deleting and not unreleased:
                 return Result()
             failures |= unreleased
+        plan, obstacles = await self._explain(plan, parsed, owner, observed)
         failed = list(failures.values())
         is_hidden = all(each.is_transient for each in failed) and statuses.is_ready(owner.status)
         # A transient failure of a ready object is retried before the status changes.
         if not failed or not is_hidden:
             status = statuses.status_of(
-                plan, failed, owner.status, generation=owner.generation, now=now()
+                plan, failed, owner.status, obstacles, generation=owner.generation, now=now()
             )
             await self._write_status(owner, status)
         self._record_events(plan, failed, owner)
@@ -132,6 +137,32 @@ class Reconciler:
             else:
                 ready |= {step.name} if step.ready else set()
         return len(applier.sent) > before
+
+    async def _explain(
+        self, plan: Plan, parsed: Any, owner: Owner, observed: Snapshot
+    ) -> tuple[Plan, Mapping[str, Problem]]:
+        """Return what keeps the steps of a plan from being ready, by their names.
+
+        The plan is made again with the obstacles of the objects that it could not explain.
+        """
+        if owner.is_deleting:
+            return plan, {}
+
+        def stored(object: JsonObject) -> JsonObject | None:
+            return observed.child(self.kind.owned(object), object["metadata"]["name"])
+
+        waiting = waited_for(plan, stored)
+        children = [child for step in waiting.values() for child in step]
+        found = await self.explanations.explain(owner.request, [*plan.unexplained, *children])
+        if found and plan.unexplained:
+            observed.obstacles = found
+            plan = self.kind.plan(parsed, observed, now())
+        obstacles = {}
+        for name, step in waiting.items():
+            known = (found.get(child["metadata"]["uid"]) for child in step)
+            if obstacle := next(filter(None, known), None):
+                obstacles[name] = obstacle
+        return plan, obstacles
 
     async def _set_finalizer(self, owner: Owner, *, present: bool) -> dict[str, Failure]:
         """Add the finalizer before anything that needs clean-up is created, or remove it.
@@ -209,7 +240,9 @@ class Reconciler:
             if any(isinstance(failure.error, NameTakenError) for failure in failures):
                 raise RetryableError(str(error), retry_after=NAME_TAKEN_INTERVAL)
             raise error
-        return Result(requeue_after=plan.requeue_after)
+        look_up = self.explanations.due_in(owner.request)
+        after = [plan.requeue_after, None if look_up is None else timedelta(seconds=look_up)]
+        return Result(requeue_after=min(filter(None, after), default=None))
 
     async def _report_unplannable(self, owner: Owner, error: Exception) -> None:
         """Write the status for an unexpected exception in the planner or in the writes."""

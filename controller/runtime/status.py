@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -58,9 +59,18 @@ class Failure(NamedTuple):
 
 
 def status_of(
-    plan: Plan, failures: Sequence[Failure], stored: JsonObject, *, generation: int, now: datetime
+    plan: Plan,
+    failures: Sequence[Failure],
+    stored: JsonObject,
+    obstacles: Mapping[str, Problem] = MappingProxyType({}),
+    *,
+    generation: int,
+    now: datetime,
 ) -> JsonObject:
-    """Return the status of an object whose plan was executed, completely or in part."""
+    """Return the status of an object whose plan was executed, completely or in part.
+
+    `obstacles` are the known reasons why steps are not ready, by the step's name.
+    """
     old = stored.get("conditions") or []
     status = plan.status.to_api()
     failed = {each.step.name: each.problem for each in failures}
@@ -71,8 +81,12 @@ def status_of(
     is_new = stored.get("observedGeneration") != generation
     conditions = [
         *(status.get("conditions") or ()),
-        *[_of_step(each, failed, old, is_new=is_new) for each in plan.steps if each.condition],
-        _ready(plan, failures, old, is_new=is_new),
+        *[
+            _of_step(each, failed, obstacles, old, is_new=is_new)
+            for each in plan.steps
+            if each.condition
+        ],
+        _ready(plan, failures, obstacles, old, is_new=is_new),
     ]
     return {
         **status,
@@ -201,10 +215,17 @@ def rfc3339(moment: datetime) -> str:
 
 
 def _of_step(
-    step: Step, failed: Mapping[str, Problem], old: Sequence[JsonObject], *, is_new: bool
+    step: Step,
+    failed: Mapping[str, Problem],
+    obstacles: Mapping[str, Problem],
+    old: Sequence[JsonObject],
+    *,
+    is_new: bool,
 ) -> JsonObject:
     """Return a step's own condition; `failed` has the problem of each step that failed."""
-    if problem := failed.get(step.name) or (None if step.ready else step.problem):
+    obstacle = obstacles.get(step.name)
+    own = None if step.ready or obstacle else step.problem
+    if problem := failed.get(step.name) or own:
         return condition(step.condition, False, problem.reason, problem.message)
     note = step.note if isinstance(step.note, str) else ""
     if step.ready:
@@ -212,23 +233,37 @@ def _of_step(
     reason = _waiting_reason(of_type(step.condition, old), is_new=is_new)
     failed_before = [each for each in step.depends_on if each in failed]
     waiting = f"waiting for {', '.join(failed_before or [step.name])}"
+    if obstacle:
+        message = f"{note}; {obstacle.message}" if note else obstacle.message
+        return condition(step.condition, False, obstacle.reason, message)
     return condition(step.condition, False, reason, note or waiting)
 
 
 def _ready(
-    plan: Plan, failures: Sequence[Failure], old: Sequence[JsonObject], *, is_new: bool
+    plan: Plan,
+    failures: Sequence[Failure],
+    obstacles: Mapping[str, Problem],
+    old: Sequence[JsonObject],
+    *,
+    is_new: bool,
 ) -> JsonObject:
     problem = plan.problem or (failures[0].problem if failures else None)
     waiting = [step for step in plan.steps if not step.ready]
-    problem = problem or next((each.problem for each in waiting if each.problem), None)
-    if problem:
+    own = (each.problem for each in waiting if each.name not in obstacles)
+    if problem := problem or next(filter(None, own), None):
         return condition(READY, False, problem.reason, problem.message)
     if waiting:
         reason = _waiting_reason(of_type(READY, old), is_new=is_new)
-        note = next((f": {each.note}" for each in waiting if each.note and not each.condition), "")
-        return condition(
-            READY, False, reason, f"waiting for {', '.join(each.name for each in waiting)}{note}"
-        )
+        notes = [each.note for each in waiting if isinstance(each.note, str) and not each.condition]
+        texts = [*filter(None, notes)][:1]
+        for step in waiting:
+            if obstacle := obstacles.get(step.name):
+                reason = obstacle.reason
+                texts.append(obstacle.message)
+                break
+        names = ", ".join(each.name for each in waiting)
+        message = f"waiting for {names}{': ' if texts else ''}{'; '.join(texts)}"
+        return condition(READY, False, reason, message)
     return condition(READY, True, "AllReady")
 
 

@@ -48,11 +48,51 @@ def test_a_pod_template_that_cannot_start_can_be_corrected(laptop: Laptop, names
             'jsonpath={.status.conditions[?(@.type=="PodScheduled")].status}=False',
             namespace,
         )
+    for owner, condition in (
+        ("appstack/stack", "DatabaseReady"),
+        ("ecommerceplatform/platform", "DatabaseReady"),
+        ("postgresql/pg", "Ready"),
+    ):
+        reason = f'{{.status.conditions[?(@.type=="{condition}")].reason}}'
+        laptop.wait(owner, f"jsonpath={reason}=Unschedulable", namespace)
     for object in databases(ENOUGH):
         laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
     for owner in ("appstack/stack", "ecommerceplatform/platform"):
         laptop.wait(owner, "condition=DatabaseReady", namespace)
     laptop.wait("postgresql/pg", "condition=Ready", namespace)
+
+
+def test_what_a_quota_forbids_is_in_the_condition_of_every_kind(
+    laptop: Laptop, namespace: str
+) -> None:
+    """Deployments report it; of StatefulSets and Jobs only events do."""
+    quota = {"hard": {"pods": "0"}}
+    none = {**named("v1", "ResourceQuota", "none"), "spec": quota}
+    laptop.kubectl("apply", "-n", namespace, "-f-", input=none)
+    laptop.wait("resourcequota/none", "jsonpath={.status.hard.pods}=0", namespace)
+    objects = [
+        *databases(ENOUGH),
+        named("example.com/v1", "Widget", "gears", replicas=1),
+        named("example.com/v1", "WebApp", "shop", replicas=1, image="registry.company.com/a:v1"),
+    ]
+    for object in objects:
+        laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
+
+    def all_say_so() -> bool:
+        found = laptop.kubectl(
+            "get", "appstack,ecommerceplatform,postgresql,widget,webapp", "-n", namespace, "-o=json"
+        )
+        ready = [
+            condition
+            for each in json.loads(found)["items"]
+            for condition in each.get("status", {}).get("conditions", ())
+            if condition["type"] == "Ready"
+        ]
+        said = [each for each in ready if "exceeded quota: none" in each["message"]]
+        assert not said or {each["reason"] for each in said} == {"FailedCreate"}
+        return len(said) >= len(objects)
+
+    laptop.gatewright.until("every condition names the quota", all_say_so)
 
 
 def test_a_job_that_a_cleaner_deletes_runs_once(laptop: Laptop, namespace: str) -> None:

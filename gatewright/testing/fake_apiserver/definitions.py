@@ -29,7 +29,11 @@ METADATA_LISTS = {
 BUILT_IN_ATOMS = frozenset(
     {"selector", "nodeSelector", "configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef"}
 )
-SELECTABLE = {"Pod": ("spec.nodeName", "status.phase"), "Secret": ("type",)}
+SELECTABLE = {
+    "Pod": ("spec.nodeName", "status.phase"),
+    "Secret": ("type",),
+    "Event": ("regarding.kind", "regarding.name", "regarding.uid"),
+}
 
 
 @dataclass(frozen=True)

@@ -468,7 +468,7 @@ QUOTA = {
         (
             seen_without("Deployment", "shop-backend", unready(BACKEND, **ONE_OF_BEFORE)),
             "backend",
-            "1 of 1 replicas are updated, 1 old still running",
+            "1 of 1 replicas are updated, 1 of an earlier revision",
             RUNNING | {"observedGeneration": 0},
             "Deploying",
         ),

@@ -133,11 +133,16 @@ def test_resources_and_security_context_are_passed_on() -> None:
 def test_the_status_follows_the_deployment(children: list[JsonObject], status: JsonObject) -> None:
     """The phase is Running when the desired number of pods is ready, without pods of an old ReplicaSet."""
     plan = planned(Observed(children=children))
-    assert plan.status.to_api() == {**status, "selector": "app=shop"}
+    told = plan.status.to_api()
+    progressing = told.pop("conditions")[1]
+    assert told == {**status, "selector": "app=shop"}
+    is_running = status["phase"] == "Running"
+    assert (progressing["type"], progressing["status"]) == ("Progressing", "True")
+    assert progressing["reason"] == ("RolledOut" if is_running else "RollingOut")
     assert plan.steps[0].ready == (status["phase"] == "Running")
 
 
-GOING = "3 of 3 replicas are ready, and old ones are still to go"
+GOING = "3 of 3 replicas are ready, some of an earlier revision"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +157,7 @@ GOING = "3 of 3 replicas are ready, and old ones are still to go"
         (deployment(3, **SEEN | OLD_ONES), GOING),
         (
             deployment(5, **SEEN | {"updatedReplicas": 5}),
-            "5 of 3 replicas are ready, and old ones are still to go",
+            "5 of 3 replicas are ready, some of an earlier revision",
         ),
         (deployment(3, **SEEN), ""),
     ],
@@ -193,6 +198,39 @@ async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None
     assert await told(3, 2, 4) == (0, f"{waiting}{GOING}")
     assert await told(3, 3, 4) == (0, f"{waiting}{GOING}")
     assert await told(3, 3, 3) == (1, "")
+
+
+async def test_each_child_has_a_condition(server: ApiServer) -> None:
+    """Available and Progressing follow the Deployment, ServiceReady the Service; a failure is in its own."""
+    metadata = {"name": "shop", "namespace": "default"}
+    server.create(
+        WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx:1.21"}}
+    )
+
+    async def told(*conditions: JsonObject, ready: int = 0) -> dict[str, str]:
+        """Return the statuses of the WebApp's conditions, with the Deployment's as given."""
+        status = {"readyReplicas": ready, "updatedReplicas": 1, "observedGeneration": 1}
+        change = {"status": {**status, "conditions": conditions}}
+        server.change(DEPLOYMENT, "shop", change, "default", "status")
+        await reconcile(WEBAPP, server, "shop")
+        found = server.get(WEBAPP.resource, "shop", "default")["status"]["conditions"]
+        assert all(each["lastTransitionTime"] for each in found)
+        return {each["type"]: f"{each['status']} {each['reason']}" for each in found}
+
+    await reconcile(WEBAPP, server, "shop")
+    late = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    assert await told(late) == {
+        "Available": "False MinimumReplicasUnavailable",
+        "Progressing": "False ProgressDeadlineExceeded",
+        "ServiceReady": "True Ready",
+        "Ready": "False ProgressDeadlineExceeded",
+    }
+    assert await told({"type": "Available", "status": "True"}, ready=1) == {
+        "Available": "True MinimumReplicasAvailable",
+        "Progressing": "True RolledOut",
+        "ServiceReady": "True Ready",
+        "Ready": "True AllReady",
+    }
 
 
 @pytest.mark.parametrize(

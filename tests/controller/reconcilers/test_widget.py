@@ -38,6 +38,7 @@ def deployment(**status: Any) -> JsonObject:
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "gears"},
+        "spec": {"replicas": 2},
         "status": status,
     }
 
