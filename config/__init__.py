@@ -7,7 +7,8 @@ reads YAML as kubectl does, from files that `directories` finds: `document_parts
 finds the line of a field, and `edits` changes a field in the text. `modules` imports a team's own
 Python files. `api` has the types of all custom resources, `converters` converts between their
 versions, and `defaulting` applies the defaults of their schemas. `schemas` has the fields of
-Kubernetes' own kinds, and `built_in_defaults` the values that the API server fills in. `crds`
+Kubernetes' own kinds, `object_faults` finds what an object has wrong, and `built_in_defaults` has
+the values that the API server fills in. `crds`
 generates CustomResourceDefinitions. The other modules each handle the format of one field:
 `config_maps`, `cron`, `data_versions`, `postgresql_names`, `printable`, `quantities`, `regexes` and
 `templates`.

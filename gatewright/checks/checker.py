@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError, documents_at
 from config.faults import FaultsError
+from config.object_faults import CustomTypes
 from config.settings import Settings
+from gatewright.checks.api_rules import SCHEMA, with_schema
 from gatewright.checks.check_report import check_infos, place, problem
 from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.subjects import NO_IMAGES, Subjects
-from gatewright.outputs import InputProblem, Report, SubjectResult
+from gatewright.outputs import InputProblem, PolicyInfo, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
 from webhook.engine.exceptions import BoundException
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
@@ -68,6 +70,7 @@ class Checker:
         """The manifests with their results."""
         self.images = NO_IMAGES
         """The results of image look-ups in registries."""
+        self._custom: CustomTypes | None = None
         self.covers = Counter[str]()
         """How many violations each exception covers, by title, if they are counted."""
         self.now = datetime.now(UTC)
@@ -100,9 +103,13 @@ class Checker:
             tuple(self.results),
             tuple(self.problems),
             notes=(*self.notes, *lost),
-            policies={**self.sets[-1].infos, **check_infos(self.results)},
+            policies={**self.sets[-1].infos, **check_infos(self.results), **self._schema_info()},
             generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         )
+
+    def _schema_info(self) -> dict[str, PolicyInfo]:
+        is_used = any(each.policy == SCHEMA.name for one in self.results for each in one.violations)
+        return {SCHEMA.name: SCHEMA} if is_used else {}
 
     async def run(self) -> None:
         """Judge the subjects, with a cluster's policies and look-ups if the settings name one.
@@ -215,6 +222,14 @@ class Checker:
                 has_more = await images.has_more(is_denied=False)
             self.images = images.looked_up
 
+    def _with_schema(self, result: SubjectResult, document: Document) -> SubjectResult:
+        """Return a result of `check` with what the API server would reject."""
+        if self.command != "check" or self.subjects.sources is None:
+            return result
+        if self._custom is None:
+            self._custom = CustomTypes.of(each.value for each in self.subjects.sources.documents)
+        return with_schema(result, document, self._custom)
+
     async def _pass(self, live: "Live | None", images: Mapping[str, Any]) -> None:
         """Judge every subject once; `images` are the results of image look-ups."""
         self.results, self.reported = [], []
@@ -228,6 +243,7 @@ class Checker:
             pairs = zip(self.sets, verdicts, strict=True)
             result = self.result([policies.result(judged) for policies, judged in pairs])
             if self.subjects.sources is not None:
+                result = self._with_schema(result, last.document)
                 self.reported.append((last.document, result))
             elif result.verdict == "unmatched":
                 continue

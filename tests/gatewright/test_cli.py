@@ -395,13 +395,13 @@ def test_plan_reads_standard_input(run, monkeypatch):
 def test_an_error_in_one_object_does_not_hide_other_plans(run):
     """Each incomplete object is reported on stderr, and the others are planned."""
     lacking = "apiVersion: voting.schoolofdevops.com/v1\nkind: VoteConfig\nmetadata: {name: x}\n"
-    application = "apiVersion: config.example.com/v1\nkind: AppConfig\nmetadata: {name: y}\n"
+    application = "apiVersion: config.example.com/v1\nkind: AppConfig\nmetadata: {name: z}\n"
     code, out, err = run("plan", write("shop.yaml", "---\n".join((lacking, WEBAPP, application))))
     assert (code, [each["kind"] for each in yaml.safe_load_all(out)]) == (
         3,
         ["Deployment", "Service"],
     )
-    assert [line.partition(":")[0] for line in err.splitlines()] == ["VoteConfig x", "AppConfig y"]
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["VoteConfig x", "AppConfig z"]
 
 
 def test_an_unreadable_file_does_not_hide_other_plans(run):
@@ -416,7 +416,7 @@ def test_an_unreadable_file_does_not_hide_other_plans(run):
         ["Deployment", "Service"],
     )
     assert err.splitlines() == [
-        "app/a.yaml:2: not YAML: expected the node content, but found '<stream end>'",
+        "app/a.yaml:1: not YAML: expected the node content, but found '<stream end>'",
         "none.yaml: No such file or directory",
         "app/b.yaml:4: spec.image: missing; it is required",
         'app/b.yaml:4: spec.imag: unknown field; did you mean "image"?',

@@ -162,7 +162,7 @@ def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
     assert check("shop") == (0, ["2 objects: 1 unmatched, 1 allowed"], [])
     code, out, err = check(
         *("shop", "-n", "production", "--release-name", "blue", "--kube-version", "1.32"),
-        *("--values", "more.yaml", "--set", "image=shop", "--set", "context.a=b"),
+        *("--values", "more.yaml", "--set", "image=shop", "--set", "context.procMount=b"),
     )
     assert (code, err) == (1, [])
     assert out == [

@@ -1,0 +1,205 @@
+"""Finds what the API server cannot decode in an object: unknown fields and wrong types. Pure.
+
+The fields are those of `schemas`, and of CustomResourceDefinitions beside the object.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from config import schemas
+from config.faults import did_you_mean
+from config.quantities import parse_exact
+from config.schemas import METADATA, SchemaFields, parse_type
+from config.yaml_scalars import LARGEST_INTEGER
+from kube.resource import JsonObject
+
+NOUNS = {
+    "string": "a string",
+    "scalar": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
+    "quantity": "a quantity such as 500m or 1Gi",
+    "int32": "an integer of 32 bits",
+    "int-or-string": "an integer or a string",
+}
+# What OpenAPI says by formats, which `openapi.json` does not keep: fields of 64 bits (or of both
+# sizes, by type), and those that take a number or a text.
+LONG = frozenset(
+    (
+        *("activeDeadlineSeconds", "capacity", "count", "deletionGracePeriodSeconds"),
+        *("expirationSeconds", "fsGroup", "generation", "gid", "gracePeriodSeconds", "int"),
+        *("maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"),
+        *("nodeAllocatableUpdatePeriodSeconds", "observedGeneration", "resourceSliceCount"),
+        *("revision", "runAsGroup", "runAsUser", "seconds", "sizeBytes"),
+        *("startingDeadlineSeconds", "terminationGracePeriodSeconds", "tolerationSeconds", "uid"),
+    )
+)
+INT_OR_STRING = frozenset(("maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"))
+UNKNOWN = "the API server rejects or drops this field"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFault:
+    """A field that the API server rejects: its path and value, the rule, and the fix."""
+
+    path: str
+    found: Any
+    rule: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class CustomTypes:
+    """The types of custom kinds, by `apiVersion/kind`, from CustomResourceDefinitions."""
+
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, SchemaFields] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, objects: Iterable[Any]) -> "CustomTypes":
+        """Return the types of the CustomResourceDefinitions among the objects."""
+        kinds: dict[str, str] = {}
+        types: dict[str, SchemaFields] = {}
+        for object in objects:
+            match object:
+                case {
+                    "apiVersion": "apiextensions.k8s.io/v1",
+                    "kind": "CustomResourceDefinition",
+                    "spec": {
+                        "group": str(group),
+                        "names": {"kind": str(kind)},
+                        "versions": list(versions),
+                    },
+                }:
+                    for version in versions:
+                        _collect(version, group, kind, kinds, types)
+        return cls(kinds, types)
+
+
+def _collect(
+    version: Any, group: str, kind: str, kinds: dict[str, str], types: dict[str, SchemaFields]
+) -> None:
+    match version:
+        case {"name": str(name), "schema": {"openAPIV3Schema": dict(schema)}}:
+            root = f"{group}/{name}/{kind}"
+            if schemas.collect(schema, root, types) == root:
+                own = {"apiVersion": ":string", "kind": ":string", "metadata": METADATA}
+                types[root] = {**types[root], **own}
+                kinds[root] = root
+
+
+def object_faults(object: JsonObject, custom: CustomTypes) -> Iterator[ObjectFault]:
+    """Yield each field that the object's kind does not have, and each value of a wrong type.
+
+    Of an unknown kind, only the metadata is checked. Null counts as absent.
+    """
+    name = f"{object.get('apiVersion')}/{object.get('kind')}"
+    root = custom.kinds.get(name) or schemas.root_type(
+        str(object.get("apiVersion")), str(object.get("kind"))
+    )
+    if root is None:
+        yield from _Walk(custom).faults(object.get("metadata"), METADATA, "metadata")
+    else:
+        yield from _Walk(custom).faults(object, root, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    custom: CustomTypes
+
+    def faults(self, value: Any, code: str, path: str) -> Iterator[ObjectFault]:
+        shape, inner, _, _ = parse_type(code)
+        if value is None or shape == "any":
+            return
+        if shape == "scalar":
+            yield from _of_scalar(value, inner, path)
+        elif shape == "list":
+            if not isinstance(value, list):
+                yield ObjectFault(path, value, "must be a list", "Write it as a list")
+                return
+            for index, item in enumerate(value):
+                yield from self.faults(item, inner, f"{path}[{_label(item, index, value)}]")
+        elif not isinstance(value, dict):
+            yield ObjectFault(path, value, "must be an object", "Write it as an object")
+        elif shape == "map":
+            for key, item in value.items():
+                yield from self.faults(item, inner, f"{path}[{key}]")
+        else:
+            yield from self._of_fields(value, inner, path)
+
+    def _of_fields(self, value: JsonObject, type: str, path: str) -> Iterator[ObjectFault]:
+        known = self.custom.types.get(type)
+        known = schemas.fields_of(type) if known is None else known
+        for name, item in value.items():
+            below = f"{path}.{name}" if path else name
+            if name in known:
+                is_native = type not in self.custom.types and schemas.is_built_in(type)
+                code = _sized(name, known[name]) if is_native else known[name]
+                yield from self.faults(item, code, below)
+            else:
+                close = did_you_mean(name, known)
+                has_close = close.startswith("; did you mean")
+                fix = (
+                    f"Did you mean {close.split(' ')[4].rstrip('?')}?" if has_close else "Remove it"
+                )
+                yield ObjectFault(below, item, f"unknown field; {UNKNOWN}", fix)
+
+
+def _sized(name: str, code: str) -> str:
+    """Return the code of a field of a built-in type, with the size of its integer."""
+    if code == "" and name in INT_OR_STRING:
+        return ":int-or-string"
+    return ":int32" if code == ":integer" and name not in LONG else code
+
+
+def _label(item: Any, index: int, items: list[Any]) -> str:
+    """Return how a path names an item: by its name, if only one has it, else by its index."""
+    name = item.get("name") if isinstance(item, dict) else None
+    if not isinstance(name, str) or not name or "]" in name:
+        return str(index)
+    same = [each for each in items if isinstance(each, dict) and each.get("name") == name]
+    return f"name={name}" if len(same) == 1 else str(index)
+
+
+def _of_scalar(value: Any, type: str, path: str) -> Iterator[ObjectFault]:
+    if not _fits(value, type):
+        noun = NOUNS["integer" if type == "int32" and not isinstance(value, int) else type]
+        yield ObjectFault(path, value, f"must be {noun}", _fix(value, type))
+
+
+def _fits(value: Any, type: str) -> bool:
+    match type:
+        case "string" | "scalar":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return _is_integer(value, LARGEST_INTEGER)
+        case "int32":
+            return _is_integer(value, 2**31 - 1)
+        case "int-or-string":
+            return isinstance(value, str) or _is_integer(value, 2**31 - 1)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "quantity":
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                return False
+            return parse_exact(str(value)) is not None
+    return True
+
+
+def _is_integer(value: Any, largest: int) -> bool:
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and -largest - 1 <= value <= largest
+
+
+def _fix(value: Any, type: str) -> str:
+    if type in ("string", "scalar") and isinstance(value, bool | int | float):
+        return "Write it in quotes"
+    if type in ("integer", "int32", "boolean", "number") and isinstance(value, str):
+        is_quoted = value in ("true", "false") if type == "boolean" else value.isdigit()
+        if is_quoted:
+            return "Write it without quotes"
+    return "Correct it"
