@@ -17,6 +17,7 @@ from controller.reconcilers.databases import (
     INDEX,
     OWNED,
     READS_CLAIMS,
+    READS_JOBS,
     by_parent,
     database,
     variables,
@@ -43,7 +44,6 @@ FINALIZER = "app.example.com/finalizer"
 
 def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `stack`, given what was `observed`."""
-    del now
     spec = stack.spec
     labels = {**inherited(stack), "stack": stack.name}
     parent = ComponentsParent(
@@ -52,6 +52,8 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
         labels,
         TIERS[spec.environment],
         observed,
+        stack.status.conditions,
+        now,
         is_deleting=stack.metadata.deletion_timestamp is not None,
     )
     stores = database(parent, spec.database) if spec.database else without_database(parent)
@@ -82,7 +84,7 @@ APP_STACK = PlannedKind(
     plan=plan,
     owns=(*OWNED, *REMOVED),
     creates_only=(SECRET,),
-    reads=(READS_CLAIMS, READS_CLASSES),
+    reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS),
     patches=(CLAIM,),
     deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, CLAIM, *BACKUPS),
     optional=(BACKUP,),

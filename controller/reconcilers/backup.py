@@ -7,7 +7,7 @@ from config.api.backup import Backup
 from config.cron import CronError, upcoming
 from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, desired, name_of
 from controller.reconcilers.backup_env import missing, secrets
-from controller.reconcilers.backup_runs import runs, status
+from controller.reconcilers.backup_runs import jobs_of, runs, status, without_a_pod
 from controller.reconcilers.indexes import by_label, by_name, nothing
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
 from controller.runtime.kind import PlannedKind, Reads
@@ -18,11 +18,8 @@ from kube.resource import JsonObject
 def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `backup`, given what was `observed`."""
     cronjob = observed.child(CRON_JOB, name_of(backup))
-    found = runs(
-        cronjob,
-        observed.find(JOB, "backup", backup.name),
-        observed.find(POD, "backup", backup.name),
-    )
+    jobs = jobs_of(cronjob, observed.find(JOB, "backup", backup.name))
+    found = runs(cronjob, jobs, observed.find(POD, "backup", backup.name), observed.obstacles)
     problem, next_time = None, None
     try:
         next_time = upcoming(backup.spec.schedule, now)
@@ -49,6 +46,7 @@ def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
         ),
         status=status(backup, found, next_time, now),
         requeue_after=next_time - now if next_time else None,
+        unexplained=without_a_pod(jobs),
     )
 
 

@@ -1,4 +1,7 @@
-"""Prometheus metrics of Backups: the time of the last success, and when the next one is due."""
+"""Prometheus metrics of backups: the time of the last success, and when the next one is due.
+
+Of Backups, and of the CronJobs that dump a database to a claim.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -9,20 +12,26 @@ from pydantic import ValidationError
 
 from config.api.backup import Backup
 from config.cron import CronError, upcoming
+from controller.reconcilers.dumps import ACTIVE_DEADLINE
 from kube.resource import JsonObject
+from kube.store import controller_of
 
 LABELS = ("namespace", "name")
 
 
 class LastBackups(Collector):
-    """Computes the metrics at each scrape from the Backups' statuses.
+    """Computes the metrics at each scrape from the statuses of Backups and of CronJobs for dumps.
 
-    A deleted Backup has no series.
+    A deleted object has no series.
     """
 
-    def __init__(self, stored: Callable[[], Iterable[JsonObject]]) -> None:
-        """Take a function that returns the stored Backups."""
-        self._stored = stored
+    def __init__(
+        self,
+        backups: Callable[[], Iterable[JsonObject]],
+        cron_jobs: Callable[[], Iterable[JsonObject]] = tuple,
+    ) -> None:
+        """Take functions that return the stored Backups, and the CronJobs of databases."""
+        self._backups, self._cron_jobs = backups, cron_jobs
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """Return the metrics without values."""
@@ -46,12 +55,18 @@ class LastBackups(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics with a value for each Backup that has one."""
         last, next = self.describe()
-        for backup in readable(self._stored()):
+        for backup in readable(self._backups()):
             labels = (backup.namespace, backup.name)
             if succeeded := backup.status.last_successful_time:
                 last.add_metric(labels, succeeded.timestamp())
             if moment := due(backup):
                 next.add_metric(labels, moment.timestamp())
+        for cron_job in self._cron_jobs():
+            metadata = cron_job["metadata"]
+            labels = (metadata["namespace"], metadata["name"])
+            if time := cron_job.get("status", {}).get("lastSuccessfulTime"):
+                last.add_metric(labels, datetime.fromisoformat(time).timestamp())
+            next.add_metric(labels, due_of_dumps(cron_job).timestamp())
         yield from (last, next)
 
 
@@ -62,6 +77,24 @@ def readable(stored: Iterable[JsonObject]) -> Iterator[Backup]:
             yield Backup.model_validate(each)
         except ValidationError:
             continue
+
+
+def dumps_a_database(cron_job: JsonObject) -> bool:
+    """Return whether a CronJob belongs to a database; that of a Backup has another owner."""
+    owner = controller_of(cron_job["metadata"])
+    return owner is not None and owner.kind != Backup.definition.kind
+
+
+def due_of_dumps(cron_job: JsonObject) -> datetime:
+    """Return the deadline of the first dump after the last success, or after creation.
+
+    A CronJob that somebody suspended is due, too.
+    """
+    spec, metadata = cron_job["spec"], cron_job["metadata"]
+    last = cron_job.get("status", {}).get("lastSuccessfulTime")
+    since = datetime.fromisoformat(last or metadata["creationTimestamp"])
+    deadline = spec["jobTemplate"]["spec"].get("activeDeadlineSeconds", ACTIVE_DEADLINE)
+    return upcoming(spec["schedule"], since) + timedelta(seconds=deadline)
 
 
 def due(backup: Backup) -> datetime | None:

@@ -3,18 +3,20 @@
 They stay in the status after Jobs and pods are deleted.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import orjson
 
 from config.api.backup import Backup, BackupStatus
 from config.api.meta import Condition
-from controller.reconcilers.backup_cronjob import COMMAND, CONTAINER
+from controller.reconcilers.backup_cronjob import CONTAINER
+from controller.runtime.plan import Problem
 from kube.resource import JsonObject
 
 BACKED_UP = "BackedUp"
+RESTORE = "restore.sh"
 # Reasons of a waiting container that does not start without a change.
 STUCK = {"CreateContainerConfigError", "ImagePullBackOff", "InvalidImageName"}
 
@@ -34,29 +36,48 @@ class Run(NamedTuple):
 
 
 def runs(
-    cronjob: JsonObject | None, jobs: Iterable[JsonObject], pods: Sequence[JsonObject]
+    cronjob: JsonObject | None,
+    jobs: Iterable[JsonObject],
+    pods: Sequence[JsonObject],
+    obstacles: Mapping[str, Problem],
 ) -> list[Run]:
-    """Return the backup runs of a CronJob, oldest first; restore Jobs are not included."""
+    """Return the backup runs of a CronJob, oldest first; restore Jobs are not included.
+
+    `obstacles` has the reason why a Job, by its uid, has no running pod.
+    """
+    return [
+        run(
+            job,
+            [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]],
+            obstacles.get(job["metadata"]["uid"]),
+        )
+        for job in jobs_of(cronjob, jobs)
+    ]
+
+
+def jobs_of(cronjob: JsonObject | None, jobs: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the backup Jobs of a CronJob, oldest first."""
     if cronjob is None:
         return []
     backups = [
         job
         for job in jobs
-        if controller_uid(job) == cronjob["metadata"]["uid"] and command(job) == COMMAND
+        if controller_uid(job) == cronjob["metadata"]["uid"] and not _restores(job)
     ]
-    backups.sort(key=lambda job: (job["metadata"]["creationTimestamp"], job["metadata"]["name"]))
-    return [
-        run(job, [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]])
-        for job in backups
-    ]
+    return sorted(
+        backups,
+        key=lambda job: (job["metadata"]["creationTimestamp"], job["metadata"]["name"]),
+    )
 
 
-def run(job: JsonObject, pods: Sequence[JsonObject]) -> Run:
+def without_a_pod(jobs: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the unfinished Jobs that no pod runs for, whose pods and events say why."""
+    return [job for job in jobs if not _ends(job) and not job.get("status", {}).get("ready")]
+
+
+def run(job: JsonObject, pods: Sequence[JsonObject], obstacle: Problem | None = None) -> Run:
     """Return the result of one Job, given its pods."""
-    name, status = job["metadata"]["name"], job.get("status", {})
-    ended = {
-        each["type"]: each for each in status.get("conditions", ()) if each["status"] == "True"
-    }
+    name, status, ended = job["metadata"]["name"], job.get("status", {}), _ends(job)
     ends = [each for pod in pods for each in terminations(pod)]
     if "Complete" in ended:
         moment = datetime.fromisoformat(
@@ -78,6 +99,8 @@ def run(job: JsonObject, pods: Sequence[JsonObject]) -> Run:
             otherwise=ended["Failed"].get("message", ""),
         )
     failures += [each for pod in pods for each in obstacles(pod)]
+    if obstacle is not None:
+        failures.append(obstacle.message)
     return Run(name, "Failing", message=failures[-1]) if failures else Run(name, "Running")
 
 
@@ -97,16 +120,16 @@ def status(
         last_size=size,
         last_backup=name,
         next_time=next_time,
-        conditions=[backed_up(before, runs, now)],
+        conditions=[backed_up(before.conditions, runs, now)],
     )
 
 
-def backed_up(before: BackupStatus, runs: Sequence[Run], now: datetime) -> Condition:
+def backed_up(before: Sequence[Condition] | None, runs: Sequence[Run], now: datetime) -> Condition:
     """Return the condition BackedUp of the latest run that has a result.
 
-    A first attempt that still runs has none.
+    A first attempt that still runs has none. `before` are the earlier conditions.
     """
-    old = next((each for each in before.conditions or () if each.type == BACKED_UP), None)
+    old = next((each for each in before or () if each.type == BACKED_UP), None)
     if old and runs and runs[-1].state == "Running" and is_of(runs[-1], old):
         return old  # its attempts failed; the pod with the reason is being deleted
     ended = [run for run in runs if run.state != "Running"]
@@ -160,15 +183,27 @@ def containers(pod: JsonObject) -> Iterator[JsonObject]:
     )
 
 
-def command(job: JsonObject) -> Any:
-    """Return the command of a Job's container."""
-    return job["spec"]["template"]["spec"]["containers"][0].get("command")
+def _restores(job: JsonObject) -> bool:
+    """Return whether a Job restores, with another command than the CronJob's."""
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    return any(part.endswith(RESTORE) for part in container.get("command") or ())
 
 
 def controller_uid(object: JsonObject) -> str | None:
     """Return the uid of an object's controller owner."""
     owners = object["metadata"].get("ownerReferences", ())
     return next((each["uid"] for each in owners if each.get("controller")), None)
+
+
+def _ends(job: JsonObject) -> dict[str, JsonObject]:
+    """Return the conditions of a finished Job, by type."""
+    conditions: Sequence[JsonObject] = job.get("status", {}).get("conditions") or ()
+    ends = ("Complete", "Failed")
+    return {
+        each["type"]: each
+        for each in conditions
+        if each["type"] in ends and each["status"] == "True"
+    }
 
 
 def _report(terminated: JsonObject) -> tuple[str, int] | None:

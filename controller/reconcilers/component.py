@@ -1,8 +1,11 @@
 """One component of AppStack or EcommercePlatform: its step, and its deletion when disabled."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
+from config.api.meta import Condition
+from controller.reconcilers.dumps import DumpState
 from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import Delete, Observed, Problem, Reference, Step, Write
 from kube.resource import Resource
@@ -18,6 +21,8 @@ class ComponentsParent(NamedTuple):
     labels: Mapping[str, str]
     tier: Tier
     observed: Observed
+    conditions: Sequence[Condition] | None  # of its status
+    now: datetime
     is_deleting: bool
 
     def named(self, component: str) -> str:
@@ -46,6 +51,7 @@ class Component(NamedTuple):
     is_failed: bool = False  # its own status reports a final failure
     doing: str = "deployment failed"
     finalized: bool = True  # whether its deletion is complete
+    dumps: DumpState = DumpState()
 
     def step(self, needs: Iterable["Component"] = ()) -> Step:
         """Return the step that creates it once the components that it needs are ready."""

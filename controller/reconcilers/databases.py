@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from config.api.components import Database
+from config.api.meta import Condition
 from config.quantities import MILLI
 from controller.reconcilers import mysql, mysql_backups
+from controller.reconcilers.backup_runs import BACKED_UP
 from controller.reconcilers.claims import (
     Requested,
     amount,
@@ -15,6 +17,7 @@ from controller.reconcilers.claims import (
     without_class,
 )
 from controller.reconcilers.component import ChildKey, Component, ComponentsParent, removed, without
+from controller.reconcilers.dumps import DumpState, state_of
 from controller.reconcilers.images import image
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.labels import metadata_origin
@@ -27,13 +30,14 @@ from controller.reconcilers.resources import (
     BACKUP,
     CLAIM,
     CRON_JOB,
+    JOB,
     POSTGRESQL,
     SERVICE,
     STATEFUL_SET,
 )
 from controller.runtime.kind import Reads
 from controller.runtime.plan import Apply, Observed, Problem, Write
-from controller.runtime.status import ready_in
+from controller.runtime.status import of_type, ready_in
 from kube.resource import JsonObject, Resource
 
 OWNED = (POSTGRESQL, STATEFUL_SET, CLAIM, CRON_JOB, BACKUP)
@@ -46,12 +50,18 @@ GIBI = 2**30 * MILLI  # in thousandths of a byte
 # Reasons of a child that starts, changes, or was ready.
 WAITING = frozenset({"Progressing", "Updating", "Degraded"})
 FIELD = re.compile(r"(^|; )(spec\.\w+)")  # the field at the start of each problem's text
+
+
+def _by_server(job: JsonObject) -> Iterator[str]:
+    """Yield the name of the MySQL server that a Job dumps."""
+    for label in by_label("app")(job):
+        yield label.removesuffix("-backup")
+
+
 INDEX = "database"  # the name of a MySQL server, or of its backups
-READS_CLAIMS = Reads(
-    CLAIM,
-    {INDEX: by_label("app")},
-    ",".join(f"{key}={value}" for key, value in MYSQL_LABELS.items()),
-)
+OF_MYSQL = ",".join(f"{key}={value}" for key, value in MYSQL_LABELS.items())
+READS_CLAIMS = Reads(CLAIM, {INDEX: by_label("app")}, OF_MYSQL)
+READS_JOBS = Reads(JOB, {INDEX: _by_server}, OF_MYSQL)  # of dumps
 POSTGRESQL_ORIGIN = {
     **metadata_origin(),
     "spec.version": "spec.database.version",
@@ -150,7 +160,11 @@ def _postgresql(
     is_failed = not ready and ((child or {}).get("status") or {}).get("phase") == "Failed"
     monitoring = {} if monitored is None else {"spec.monitoring": "spec.monitoring"}
     writes = [Apply(object, POSTGRESQL_ORIGIN | monitoring)]
-    return Component("database", writes, ready=ready, note=note, url=url, is_failed=is_failed)
+    component = Component("database", writes, ready=ready, note=note, url=url, is_failed=is_failed)
+    backed_up = of_type(BACKED_UP, (child or {}).get("status", {}).get("conditions") or ())
+    if backed_up is None:
+        return component
+    return component._replace(dumps=DumpState([Condition.model_validate(backed_up)]))
 
 
 def _resources(parent: ComponentsParent, spec: Database) -> JsonObject:
@@ -212,6 +226,11 @@ def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:
     ]
     url = parent.url("mysql", "db", PORTS["mysql"])
     component = Component("database", writes, url=url, finalized=left.finalized)
+    if _is_backed_up(parent, spec):
+        jobs = observed.find(JOB, INDEX, name)
+        backups = mysql_backups.name_of(name)
+        dumps_now = state_of(backups, observed, jobs, parent.conditions, parent.now)
+        component = component._replace(dumps=dumps_now)
     if wrong := version.wrong or next(iter(kept.problems), None):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
         return component._replace(ready=False, note=wrong, problem=problem)

@@ -1,8 +1,70 @@
 """Backups of the databases that the controller creates: a CronJob, or a Backup object."""
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from config.api.meta import Condition
 from config.api.storage import Dumps
+from controller.reconcilers.backup_runs import (
+    BACKED_UP,
+    backed_up,
+    jobs_of,
+    runs,
+    without_a_pod,
+)
 from controller.reconcilers.resources import BACKUP, CRON_JOB
+from controller.runtime.plan import Observed
+from controller.runtime.status import of_type
 from kube.resource import JsonObject
+
+# Seconds that one dump may take, retries included, as by default for a Backup. A Job that never
+# ends would block all later ones.
+ACTIVE_DEADLINE = 21600
+
+
+class DumpState(NamedTuple):
+    """The condition BackedUp of a database, and the Jobs whose pods and events say more."""
+
+    conditions: Sequence[Condition] = ()
+    unexplained: Sequence[JsonObject] = ()
+
+
+def state_of(
+    name: str,
+    observed: Observed,
+    jobs: Iterable[JsonObject],
+    before: Sequence[Condition] | None,
+    now: datetime,
+) -> DumpState:
+    """Return the state of the CronJob `name`, or of the Backup object of that name.
+
+    `before` are the conditions of the status; without a CronJob and a Backup, there is no state.
+    """
+    if (cron_job := observed.child(CRON_JOB, name)) is not None:
+        own = jobs_of(cron_job, jobs)
+        condition = backed_up(before, runs(cron_job, own, (), observed.obstacles), now)
+        if cron_job.get("spec", {}).get("suspend"):
+            condition = _suspended(name, now)
+        return DumpState([condition], without_a_pod(own))
+    backup = observed.child(BACKUP, name) or {}
+    found = of_type(BACKED_UP, backup.get("status", {}).get("conditions") or ())
+    if found is None:
+        return DumpState()
+    message = f"Backup {name}: {found.get('message', '')}"
+    return DumpState([Condition.model_validate({**found, "message": message})])
+
+
+def _suspended(name: str, now: datetime) -> Condition:
+    """Return the condition of a CronJob that somebody suspended."""
+    resume = f'kubectl patch cronjob/{name} -p \'{{"spec":{{"suspend":false}}}}\''
+    return Condition(
+        type=BACKED_UP,
+        status="False",
+        reason="Suspended",
+        message=f"CronJob {name} is suspended, and no dump is made; {resume}",
+        last_transition_time=now,
+    )
 
 
 def cron_job(metadata: JsonObject, schedule: str, pod: JsonObject) -> JsonObject:
@@ -21,7 +83,11 @@ def cron_job(metadata: JsonObject, schedule: str, pod: JsonObject) -> JsonObject
             "failedJobsHistoryLimit": 1,
             "jobTemplate": {
                 "metadata": labelled,
-                "spec": {"backoffLimit": 2, "template": {"metadata": labelled, "spec": pod}},
+                "spec": {
+                    "backoffLimit": 2,
+                    "activeDeadlineSeconds": ACTIVE_DEADLINE,
+                    "template": {"metadata": labelled, "spec": pod},
+                },
             },
         },
     }

@@ -12,6 +12,7 @@ from controller.reconcilers.databases import (
     INDEX,
     OWNED,
     READS_CLAIMS,
+    READS_JOBS,
     by_parent,
     database,
     variables,
@@ -50,7 +51,6 @@ INGRESS_ORIGIN = {
 
 def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `platform`, given what was `observed`."""
-    del now
     spec = platform.spec
     labels = {**inherited(platform), "platform": platform.name}
     parent = ComponentsParent(
@@ -59,6 +59,8 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
         labels,
         TIERS[spec.environment],
         observed,
+        platform.status.conditions,
+        now,
         is_deleting=platform.metadata.deletion_timestamp is not None,
     )
 
@@ -135,7 +137,7 @@ ECOMMERCE_PLATFORM = PlannedKind(
     plan=plan,
     owns=(*OWNED, *REMOVED),
     creates_only=(SECRET,),
-    reads=(READS_CLAIMS, READS_CLASSES),
+    reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS),
     patches=(CLAIM,),
     deletes=(*REMOVED, CLAIM, *BACKUPS),
     optional=(BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),

@@ -1,8 +1,10 @@
 """PostgreSQL: credentials, instances, Services, users and databases, and backups, in that order."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
+from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
 from controller.reconcilers import postgresql_roles as roles
@@ -52,18 +54,18 @@ Phase = Literal["Pending", "Deploying", "Running", "Degraded"]
 
 def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `database`, given what was `observed`."""
-    del now
     stored = volumes(database, observed)
     is_up = is_pod_ready(_primary(database, observed))
     is_lost = not is_up and _was_up(database)
-    removed = _removal(database, observed, stored)
+    removed, dumps = _removal(database, observed, stored), backups.state(database, observed, now)
     return Plan(
         steps=_steps(database, observed, stored, removed, is_up=is_up),
-        status=_status(database, observed, stored, is_up=is_up),
+        status=_status(database, observed, stored, dumps.conditions, is_up=is_up),
         problem=_problem(database, stored),
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database, observed), "Warning")] if is_lost else (),
         finalized=removed.finalized,
+        unexplained=dumps.unexplained,
     )
 
 
@@ -162,7 +164,12 @@ def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
 
 
 def _status(
-    database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool
+    database: PostgreSQL,
+    observed: Observed,
+    stored: Volumes,
+    conditions: Sequence[Condition],
+    *,
+    is_up: bool,
 ) -> PostgreSQLStatus:
     child, version = observed.child(STATEFUL_SET, database.name), version_of(database, stored)
     return PostgreSQLStatus(
@@ -177,6 +184,7 @@ def _status(
             f"{key}={value}" for key, value in selector(database, "database").items()
         ),
         last_backup_time=backups.last_time(database, observed),
+        conditions=list(conditions) or None,
         roles_job=roles.expiring(database, observed, roles.job(database, observed, version)),
     )
 

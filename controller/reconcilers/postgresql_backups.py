@@ -20,7 +20,7 @@ from controller.reconcilers.postgresql_pods import (
     volumes,
 )
 from controller.reconcilers.postgresql_volumes import claims_of, requested
-from controller.reconcilers.resources import BACKUP, CRON_JOB
+from controller.reconcilers.resources import BACKUP, CRON_JOB, JOB
 from controller.runtime.plan import (
     Apply,
     Delete,
@@ -142,6 +142,14 @@ def note(database: PostgreSQL, observed: Observed) -> str | Problem:
 def _ready(database: PostgreSQL, observed: Observed) -> JsonObject | None:
     child = observed.child(BACKUP, name_of(database)) or {}
     return ready_in(child.get("status", {}))
+
+
+def state(database: PostgreSQL, observed: Observed, now: datetime) -> dumps.DumpState:
+    """Return the condition BackedUp, where backups are requested."""
+    if not database.spec.backup.enabled:
+        return dumps.DumpState()
+    jobs = observed.find(JOB, "instance", database.name)
+    return dumps.state_of(name_of(database), observed, jobs, database.status.conditions, now)
 
 
 def last_time(database: PostgreSQL, observed: Observed) -> datetime | None:

@@ -29,11 +29,13 @@ def rolled_up(
         status=ComponentsStatus(
             phase="Running" if is_running else otherwise,
             endpoints={each.name: each.url for each in enabled if each.url},
+            conditions=[found for each in enabled for found in each.dumps.conditions] or None,
         ),
         problem=_problem(enabled),
         requeue_after=RUNNING_INTERVAL if is_running else WAITING_INTERVAL,
         finalized=all(component.finalized for component, _ in components),
         failing=otherwise,
+        unexplained=[job for each in enabled for job in each.dumps.unexplained],
     )
 
 

@@ -1,18 +1,21 @@
 """Assemble the controller from its kinds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from config.faults import FaultsError, did_you_mean
 from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.backup import BACKUP
-from controller.reconcilers.backup_metrics import LastBackups
+from controller.reconcilers.backup_metrics import LastBackups, dumps_a_database
+from controller.reconcilers.resources import CRON_JOB
+from controller.runtime.cache import Cache
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.runtime import manager_for
 from kube.endpoint import Endpoint
+from kube.resource import JsonObject
 
 
 def manager_of_kinds(
@@ -23,10 +26,21 @@ def manager_of_kinds(
     kinds = enabled_kinds(settings.kinds)
     for kind in kinds:
         manager.add_kind(kind, settings=planner_settings(settings))
-    if BACKUP in kinds:
-        backups = manager.caches.of(BACKUP.resource)
-        observed.registry.register(LastBackups(lambda: filter(None, map(backups.get, backups))))
+    if any(CRON_JOB in kind.owns for kind in kinds):
+        backups = manager.caches.of(BACKUP.resource) if BACKUP in kinds else None
+        cron_jobs = manager.caches.part_of(CRON_JOB)
+        observed.registry.register(
+            LastBackups(
+                lambda: _stored(backups) if backups else (),
+                lambda: filter(dumps_a_database, _stored(cron_jobs)),
+            )
+        )
     return manager
+
+
+def _stored(cache: Cache) -> Iterator[JsonObject]:
+    """Yield the objects of a cache."""
+    yield from filter(None, map(cache.get, cache))
 
 
 def enabled_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:

@@ -95,6 +95,47 @@ def test_what_a_quota_forbids_is_in_the_condition_of_every_kind(
     laptop.gatewright.until("every condition names the quota", all_say_so)
 
 
+def test_a_dump_that_cannot_start_is_reported(laptop: Laptop, namespace: str) -> None:
+    """Of PostgreSQL, of MySQL and of a Backup: the condition BackedUp has the reason in the Job's events."""
+    mysql = {"type": "mysql", "storage": "1Gi", "backup": {"enabled": True}}
+    login = {"host": "db", "secretRef": {"name": "login"}}
+    objects = [
+        named("v1", "Secret", "login"),
+        named("app.example.com/v1", "AppStack", "stack", database=mysql),
+        named("database.example.com/v1", "PostgreSQL", "pg", backup={"enabled": True}),
+        named(
+            "backup.example.com/v1",
+            "Backup",
+            "nightly",
+            source={"type": "mysql", "connection": login},
+            destination={"bucket": "dumps"},
+        ),
+    ]
+    del objects[0]["spec"]
+    for object in objects:
+        laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
+    owners = {
+        "appstack/stack": "stack-db-backup",
+        "postgresql/pg": "pg-backup",
+        "backup/nightly": "nightly-cronjob",
+    }
+    for owner in owners:
+        laptop.wait(owner, "condition=Ready", namespace)
+    none = {**named("v1", "ResourceQuota", "none"), "spec": {"hard": {"pods": "0"}}}
+    laptop.kubectl("apply", "-n", namespace, "-f-", input=none)
+    laptop.wait("resourcequota/none", "jsonpath={.status.hard.pods}=0", namespace)
+    for cron_job in owners.values():
+        source = f"--from=cronjob/{cron_job}"
+        laptop.kubectl("create", "job", source, f"{cron_job}-now", "-n", namespace)
+    for owner, cron_job in owners.items():
+        path = 'jsonpath={.status.conditions[?(@.type=="BackedUp")].reason}'
+        laptop.wait(owner, f"{path}=Failing", namespace)
+        conditions = laptop.get(owner, namespace)["status"]["conditions"]
+        (told,) = (each["message"] for each in conditions if each["type"] == "BackedUp")
+        assert told.startswith(f"Job {cron_job}-now: ")
+        assert "exceeded quota: none" in told
+
+
 def test_a_job_that_a_cleaner_deletes_runs_once(laptop: Laptop, namespace: str) -> None:
     """An admission rule gives each Job a time to live; users and databases are created once."""
     rules = {

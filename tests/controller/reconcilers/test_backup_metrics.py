@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from controller.reconcilers.backup_metrics import LastBackups
+from controller.reconcilers.backup_metrics import LastBackups, dumps_a_database
 
 LAST = 'gatewright_backup_last_success_timestamp_seconds{name="nightly",namespace="shop"}'
 DUE = 'gatewright_backup_due_timestamp_seconds{name="nightly",namespace="shop"}'
@@ -23,6 +23,11 @@ def series(spec: dict[str, Any], status: dict[str, Any] | None = None) -> dict[s
     registry.register(
         LastBackups(lambda: [{"metadata": metadata, "spec": spec, "status": status or {}}])
     )
+    return scraped(registry)
+
+
+def scraped(registry: CollectorRegistry) -> dict[str, float]:
+    """The series of a registry, by name and labels."""
     lines = [
         line.rpartition(" ")
         for line in generate_latest(registry).decode().splitlines()
@@ -54,3 +59,37 @@ def test_a_backup_is_due_when_a_run_has_used_up_its_time(
     A Backup that cannot run has none.
     """
     assert series(spec, status) == expected
+
+
+@pytest.mark.parametrize(
+    ("owner", "status", "suspend", "expected"),
+    [
+        ("PostgreSQL", {}, False, {DUE: MIDNIGHT + 8 * HOUR}),
+        ("AppStack", SUCCEEDED, False, {LAST: AT, DUE: MIDNIGHT + DAY + 8 * HOUR}),
+        ("AppStack", SUCCEEDED, True, {LAST: AT, DUE: MIDNIGHT + DAY + 8 * HOUR}),
+        ("Backup", SUCCEEDED, False, {}),
+        (None, SUCCEEDED, False, {}),
+    ],
+)
+def test_dumps_of_databases_have_the_same_metrics(
+    owner: str | None, status: dict[str, Any], suspend: bool, expected: dict[str, float]
+) -> None:
+    """They come from the CronJob of a database; one that somebody suspended is due."""
+    reference = {
+        "apiVersion": "a/v1",
+        "kind": owner,
+        "name": "shop",
+        "uid": "1",
+        "controller": True,
+    }
+    metadata = {
+        "name": "nightly",
+        "namespace": "shop",
+        "creationTimestamp": CREATED,
+        "ownerReferences": [reference] if owner else [],
+    }
+    spec = {"schedule": "0 2 * * *", "suspend": suspend, "jobTemplate": {"spec": {}}}
+    stored = [{"metadata": metadata, "spec": spec, "status": status}]
+    registry = CollectorRegistry()
+    registry.register(LastBackups(list, lambda: filter(dumps_a_database, stored)))
+    assert scraped(registry) == expected

@@ -817,6 +817,7 @@ async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     ]
     stored = server.get(POSTGRESQL.resource, "shop", "default")
     assert [(each["type"], each["status"]) for each in stored["status"]["conditions"]] == [
+        ("BackedUp", "False"),
         ("PrimaryAvailable", "True"),
         ("Ready", "True"),
     ]
