@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,8 @@ from pathlib import Path
 from tests.controlplane.gobuild import cache_directory
 
 CGROUPS = Path("/sys/fs/cgroup")
+# Locks are the machine's, as cgroups and interfaces are: caches may be several.
+LOCKS = Path("/run/lock")
 SLOTS = 4
 GONE_WITHIN = 20.0
 
@@ -73,12 +75,13 @@ class Slot:
 
 
 @contextmanager
-def taken() -> Iterator[Slot]:
+def taken(numbers: Iterable[int] = range(SLOTS)) -> Iterator[Slot]:
     """Acquire a free slot, and clean it before and after its use."""
-    for number in range(SLOTS):
+    for number in numbers:
         slot = Slot(number)
         slot.directory.mkdir(parents=True, exist_ok=True)
-        with (slot.directory / "lock").open("w") as lock:
+        LOCKS.mkdir(exist_ok=True)
+        with (LOCKS / slot.name).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -111,12 +114,33 @@ def clean(slot: Slot) -> None:
     deadline = time.monotonic() + GONE_WITHIN
     while any(each.exists() for each in slot.cgroups):
         if time.monotonic() > deadline:
-            raise NodeError(f"no node: cannot remove {slot.cgroups[0]}: its processes do not end")
+            remains = ", ".join(filter(None, map(_remains, slot.cgroups)))
+            raise NodeError(f"no node: cannot remove {remains}")
         for each in slot.cgroups:
             _end(each)
         time.sleep(0.05)
     for each in ("var", "var.work", "kubelet", "plane", "volumes"):
         shutil.rmtree(slot.directory / each, ignore_errors=True)
+
+
+def _remains(cgroup: Path) -> str:
+    """Return a cgroup with its processes, each with its state, such as D; "" if it is removed."""
+    processes = [
+        f"{name} {pid} {state}"
+        for procs in cgroup.rglob("cgroup.procs")
+        for pid in procs.read_text().split()
+        for name, state in _of_process(pid)
+    ]
+    if not cgroup.exists():
+        return ""
+    return f"{cgroup} ({', '.join(processes) or 'no process is in it'})"
+
+
+def _of_process(pid: str) -> Iterator[tuple[str, str]]:
+    """Yield name and state of a process, unless it has ended."""
+    with suppress(OSError):
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+        yield name.partition("(")[2], rest.split()[0]
 
 
 def _end(cgroup: Path) -> None:
