@@ -5,9 +5,11 @@ Pure functions. The planners build the ConfigMap with them, and admission report
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import get_args
 
 import orjson
 
+from config.api.appconfig import AppEnvironment
 from config.api.formats import DATA_KEY, DNS_NAME
 from config.api.voteconfig import Option
 from config.templates import rendered
@@ -16,6 +18,9 @@ MAX_BYTES = 1_048_576  # bytes of all values
 MAX_NAME = 253
 NAME, KEY = re.compile(DNS_NAME), re.compile(DATA_KEY)
 ID = re.compile(r"[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
+
+ENVIRONMENTS = get_args(AppEnvironment)
+DEFAULT = "default"
 
 ConfigMapFault = tuple[str, str]  # path of the field, and the error
 
@@ -36,18 +41,51 @@ def name_fault(path: str, name: str) -> Iterator[ConfigMapFault]:
 
 
 def settings(
-    application: str, environment: str, namespace: str, config: Mapping[str, str]
+    application: str,
+    environment: str,
+    namespace: str,
+    config: Mapping[str, str],
+    values: Mapping[str, Mapping[str, str]],
 ) -> tuple[dict[str, str], list[ConfigMapFault]]:
-    """Return the data of an AppConfig's ConfigMap, and all errors in the values."""
+    """Return the data of an AppConfig's ConfigMap, and all errors in the values.
+
+    `values` has values of further keys by environment, with DEFAULT for the other environments.
+    Those of the other environments are checked, too.
+    """
     faults = list(name_fault("spec.application", config_map_name(application)))
-    for key in config:
+    faults += _key_faults("config", config)
+    faults += _key_faults("values", values)
+    about = {"application": application, "namespace": namespace}
+    data, wrong = rendered(config, about | {"environment": environment})
+    faults += ((f"spec.config[{key[:64]}]", text) for key, text in wrong)
+    for key in sorted(values):
+        path, by_environment = f"spec.values[{key[:64]}]", values[key]
+        if key in config:
+            faults.append((path, "spec.config has this key too; keep one of them"))
+        if environment not in by_environment and DEFAULT not in by_environment:
+            faults.append((path, f"no value for environment {environment}, and no default"))
+    for other in ENVIRONMENTS:
+        templates = {key: each[at] for key, each in values.items() if (at := _in(each, other))}
+        done, wrong = rendered(templates, about | {"environment": other})
+        faults += (
+            (f"spec.values[{key[:64]}].{_in(values[key], other)}", text) for key, text in wrong
+        )
+        if other == environment:
+            data |= done
+    faults = list(dict.fromkeys(faults))  # a default is rendered in several environments
+    return data, [*faults, *size_fault("spec.values" if values else "spec.config", data)]
+
+
+def _in(by_environment: Mapping[str, str], environment: str) -> str:
+    """Return the name of the value that an environment has; "" for none."""
+    return next((each for each in (environment, DEFAULT) if each in by_environment), "")
+
+
+def _key_faults(field: str, keys: Iterable[str]) -> Iterator[ConfigMapFault]:
+    for key in keys:
         if not KEY.fullmatch(key):
             rule = "a key of a ConfigMap has letters, digits, '-', '_' and '.', 253 at most"
-            faults.append((f"spec.config[{key[:64]}]", rule))
-    variables = {"application": application, "environment": environment, "namespace": namespace}
-    data, wrong = rendered(config, variables)
-    faults += ((f"spec.config[{key[:64]}]", text) for key, text in wrong)
-    return data, [*faults, *size_fault("spec.config", data)]
+            yield f"spec.{field}[{key[:64]}]", rule
 
 
 def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], list[ConfigMapFault]]:

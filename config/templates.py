@@ -1,9 +1,9 @@
 """Render the values of an AppConfig: Jinja2 templates restricted to variables and a few filters.
 
 A template is parsed but never compiled or run: this module walks its tree, and any node other than
-text, a known variable and one of `FILTERS` is an error. So there are no loops, calls, attributes or
-arithmetic. Everything that can grow is limited: the tokens between braces, the arguments of
-filters, and the result.
+text, a known variable, one of `FILTERS` and a choice by a variable (`"a" if environment == "dev"
+else "b"`) is an error. So there are no loops, calls, attributes or arithmetic. Everything that can
+grow is limited: the tokens between braces, the arguments of filters, and the result.
 """
 
 from collections.abc import Iterator, Mapping
@@ -90,6 +90,59 @@ def _rendered(value: str, variables: Mapping[str, str]) -> str:
 
 
 def _expression(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
+    """Return the value of text, a variable, a variable with filters, or a choice among these.
+
+    The alternatives that are not chosen must be valid, too: another environment chooses them.
+    """
+    from jinja2 import nodes
+
+    chosen = ""
+    pending: list[tuple[nodes.Expr | None, bool]] = [(node, True)]
+    while pending:
+        alternative, is_chosen = pending.pop()
+        if isinstance(alternative, nodes.CondExpr):
+            holds = _holds(alternative.test, variables)
+            pending.append((alternative.expr1, is_chosen and holds))
+            pending.append((alternative.expr2, is_chosen and not holds))
+            continue
+        value = "" if alternative is None else _alternative(alternative, node, variables)
+        if is_chosen:
+            chosen = value
+    return chosen
+
+
+def _alternative(node: "nodes.Expr", whole: "nodes.Expr", variables: Mapping[str, str]) -> str:
+    """Return the value of one alternative; a text is one only in a choice."""
+    from jinja2 import nodes
+
+    if isinstance(node, nodes.Const) and isinstance(node.value, str) and node is not whole:
+        return node.value
+    return _filtered_variable(node, variables)
+
+
+def _holds(test: "nodes.Expr", variables: Mapping[str, str]) -> bool:
+    """Return whether a variable equals a text, or differs from it."""
+    from jinja2 import nodes
+
+    match test:
+        case nodes.Compare(
+            expr=nodes.Name() as name,
+            ops=[nodes.Operand(op="eq" | "ne" as operator, expr=nodes.Const(value=str(text)))],
+        ):
+            return (_variable(name, variables) == text) is (operator == "eq")
+    raise _refused(test)
+
+
+def _variable(name: "nodes.Name", variables: Mapping[str, str]) -> str:
+    if name.name not in variables:
+        raise TemplateError(
+            f'line {name.lineno}: undefined variable "{name.name}"; known variables: '
+            f"{_listed(variables)}"
+        )
+    return variables[name.name]
+
+
+def _filtered_variable(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
     """Return the value of text, a variable, or a variable with filters."""
     from jinja2 import nodes
 
@@ -102,12 +155,7 @@ def _expression(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
         return inner.data
     if not isinstance(inner, nodes.Name):
         raise _refused(inner or node)
-    if inner.name not in variables:
-        raise TemplateError(
-            f'line {inner.lineno}: undefined variable "{inner.name}"; known variables: '
-            f"{_listed(variables)}"
-        )
-    value = variables[inner.name]
+    value = _variable(inner, variables)
     for each in reversed(filters):
         value = _filtered(each, value)
     return value
@@ -151,8 +199,8 @@ def _arguments(node: "nodes.Filter") -> Iterator[str]:
 def _refused(node: "nodes.Node") -> TemplateError:
     what = type(node).__name__
     return TemplateError(
-        f"line {node.lineno}: {what} is not allowed; use only variables, and filters with text "
-        "arguments"
+        f"line {node.lineno}: {what} is not allowed; use only variables, filters with text "
+        "arguments, and choices by a variable"
     )
 
 

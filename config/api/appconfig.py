@@ -7,6 +7,17 @@ from pydantic import Field
 from config.api.definition import AGE, MESSAGE, READY, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
 
+AppEnvironment = Literal["dev", "staging", "prod"]
+
+
+class EnvironmentValues(ApiModel):
+    """The values of one key by environment, each a template as in `config`."""
+
+    default: str | None = Field(None, description="Value where the environment has none here.")
+    dev: str | None = Field(None, description="Value in environment dev.")
+    staging: str | None = Field(None, description="Value in environment staging.")
+    prod: str | None = Field(None, description="Value in environment prod.")
+
 
 class AppConfigSpec(ApiModel):
     """The settings of the application."""
@@ -15,14 +26,17 @@ class AppConfigSpec(ApiModel):
         None,
         description="Name of the application; the ConfigMap is <application>-config. Required.",
     )
-    environment: Literal["dev", "staging", "prod"] = Field(
-        "dev", description="Environment: dev, staging or prod."
-    )
+    environment: AppEnvironment = Field("dev", description="Environment: dev, staging or prod.")
     config: dict[str, str] = Field(
         {},
         description="Data of the ConfigMap. Values are Jinja2 templates over environment, "
         "application and "
         "namespace, with the filters capitalize, lower, replace, title, trim and upper.",
+    )
+    values: dict[str, EnvironmentValues] = Field(
+        {},
+        description="More data of the ConfigMap: for each key its value by environment, or the "
+        "default. A key is either here or in config.",
     )
 
 

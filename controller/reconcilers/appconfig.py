@@ -34,13 +34,17 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
     spec = appconfig.spec
     if not spec.application:
         return refused(appconfig.status, incomplete("spec.application"))
-    data, faults = settings(spec.application, spec.environment, appconfig.namespace, spec.config)
+    values = {key: each.to_api() for key, each in spec.values.items()}
+    data, faults = settings(
+        spec.application, spec.environment, appconfig.namespace, spec.config, values
+    )
     if faults:
         shown = [f"{path}: {text}" for path, text in faults[:MAX_FAULTS]]
         more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
         return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
+    origin = ORIGIN | {f"data[{key}]": f"spec.values[{key}]" for key in spec.values}
     return rolled(
-        appconfig, appconfig.status, config_map_name(spec.application), data, ORIGIN, observed, now
+        appconfig, appconfig.status, config_map_name(spec.application), data, origin, observed, now
     )
 
 

@@ -20,6 +20,13 @@ def one(template: str) -> str:
         ("{{ environment | upper | lower | title }}", "Prod"),
         ("{{ application | capitalize }}-{{ application | trim('sp') }}", "Shop-ho"),
         ("{{ application | replace('shop', '{{ x }}') }}", "{{ x }}"),
+        ("{{ 'debug' if environment == 'dev' else 'info' }}", "info"),
+        ("{{ 'debug' if environment != 'prod' }}", ""),
+        (
+            "{{ 'a' if environment == 'dev' else 'b' if environment == 'prod' else application }}",
+            "b",
+        ),
+        ("{{ (application | upper) if namespace == 'sales' else 'x' }}", "SHOP"),
         ("{% raw %}{{ .Values.x }}{% endraw %}{# a comment #}!", "{{ .Values.x }}!"),
     ],
 )
@@ -28,7 +35,7 @@ def test_variables_filters_and_text_are_rendered(template, expected):
     assert one(template) == expected
 
 
-ONLY = "is not allowed; use only variables, and filters with text arguments"
+ONLY = "is not allowed; use only variables, filters with text arguments, and choices by a variable"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +59,17 @@ ONLY = "is not allowed; use only variables, and filters with text arguments"
             'line 1: filter "center" is not one of capitalize, lower, replace, title, trim, upper',
         ),
         ("{{ application | replace('a') }}", 'line 1: filter "replace" takes 2 arguments'),
+        ("{{ 'a' if environment else 'b' }}", f"line 1: Name {ONLY}"),
+        ("{{ 'a' if environment > 'dev' else 'b' }}", f"line 1: Compare {ONLY}"),
+        ("{{ 'a' if environment == 'dev' == 'x' else 'b' }}", f"line 1: Compare {ONLY}"),
+        (
+            "{{ 'a' if environment == 'prod' else secret }}",
+            'line 1: undefined variable "secret"; known variables: application, environment, namespace',
+        ),
+        (
+            "{{ 'a' if tier == 'prod' else 'b' }}",
+            'line 1: undefined variable "tier"; known variables: application, environment, namespace',
+        ),
         ("{{ application }", "line 1: unexpected '}'"),
         ("{{ application", "line 1: unexpected end of template, expected 'end of print statement'"),
         ("{{" + "(" * 3000 + "}}", "line 1: unexpected '}', expected ')'"),

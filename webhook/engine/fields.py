@@ -124,6 +124,15 @@ class Fields(Record):
         for index, item in enumerate(self._items(path, dict)):
             yield Fields(item, self, (path, index))
 
+    def entries(self, path: str) -> "Iterator[tuple[str, Fields]]":
+        """Yield name and fields of each object in the object at `path`; a null is absent."""
+        for name, item in self.mapping(path).items():
+            if item is not None:
+                at = entry(path, name)
+                if type(item) is not dict:
+                    raise WrongTypeError(self.path(at), item, dict)
+                yield name, Fields(item, self, at)
+
     def _items(self, path: str, wanted: type) -> list[Any]:
         items: list[Any] = self._read(path, list) or []
         for index, item in enumerate(items):

@@ -88,6 +88,28 @@ def test_the_status_describes_the_stored_configmap() -> None:
     assert planned(before, application="other", config={"a": "1"}).status.to_api() == {}
 
 
+VALUES = {
+    "LOG_LEVEL": {"default": "info", "dev": "debug"},
+    "HOST": {"prod": "{{ application }}.example.com", "staging": "staging.{{ application }}.test"},
+}
+
+
+@pytest.mark.parametrize(
+    ("environment", "data"),
+    [
+        ("staging", {"LOG_LEVEL": "info", "HOST": "staging.shop.test"}),
+        ("prod", {"LOG_LEVEL": "info", "HOST": "shop.example.com"}),
+    ],
+)
+def test_values_are_those_of_the_environment(environment: str, data: dict[str, str]) -> None:
+    """Or else the default; beside the values that are the same everywhere."""
+    plan = planned(application="shop", environment=environment, config={"a": "1"}, values=VALUES)
+    ((write,),) = (step.writes for step in plan.steps)
+    assert isinstance(write, Apply)
+    assert write.object["data"] == data | {"a": "1"}
+    assert write.origin["data[HOST]"] == "spec.values[HOST]"
+
+
 TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
 
 
@@ -122,6 +144,27 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
             "Invalid",
             "spec.config: the ConfigMap would hold 1048577 bytes; the limit is 1048576",
         ),
+        (
+            {"application": "shop", "values": VALUES},
+            "Invalid",
+            "spec.values[HOST]: no value for environment dev, and no default",
+        ),
+        (
+            {"application": "shop", "config": {"a": ""}, "values": {"a": {"default": ""}}},
+            "Invalid",
+            "spec.values[a]: spec.config has this key too; keep one of them",
+        ),
+        (
+            {"application": "shop", "values": {"a": {"dev": "", "prod": "{{ secret }}"}}},
+            "Invalid",
+            'spec.values[a].prod: line 1: undefined variable "secret"; known variables: application, environment, '
+            "namespace",
+        ),
+        (
+            {"application": "shop", "values": {"a b": {"default": ""}}},
+            "Invalid",
+            "spec.values[a b]: a key of a ConfigMap has letters, digits, '-', '_' and '.', 253 at most",
+        ),
     ],
 )
 def test_an_impossible_child_is_a_problem(spec: Any, reason: str, message: str) -> None:
@@ -142,7 +185,7 @@ def test_many_faults_are_truncated() -> None:
     problem = planned(application="shop", config=dict.fromkeys("abcde", "{{ 1 }}")).problem
     assert problem is not None
     assert problem.message.endswith(
-        "spec.config[c]: line 1: Const is not allowed; use only variables, and filters with text arguments; and 2 more"
+        "spec.config[c]: line 1: Const is not allowed; use only variables, filters with text arguments, and choices by a variable; and 2 more"
     )
 
 

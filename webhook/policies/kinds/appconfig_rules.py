@@ -6,9 +6,11 @@ would report later.
 
 Allowed: `url: "http://{{ application }}.{{ namespace }}"`, with the variables environment,
          application and namespace and the filters capitalize, lower, replace, title, trim and
-         upper.
-Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`; values of more than 1 MiB altogether;
-         an application that is not a valid prefix of a ConfigMap's name.
+         upper; `{{ "debug" if environment == "dev" else "info" }}`; `values` with a value for the
+         environment or a default.
+Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`, or one in both `config` and `values`;
+         `values` with neither; values of more than 1 MiB altogether; an application that is not a
+         valid prefix of a ConfigMap's name. Templates of other environments are checked, too.
 Fix: correct the template or the key. Put literal braces between {% raw %} and {% endraw %}.
 See: https://jinja.palletsprojects.com/en/stable/templates/.
 """
@@ -23,9 +25,10 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each field from which no ConfigMap can be rendered."""
     spec = request.fields("spec")
     application = spec.string("application") or STANDS_IN
-    config = spec.texts("config")
+    environment = spec.string("environment") or "dev"
+    values = {key: value.texts("") for key, value in spec.entries("values")}
     _, faults = settings(
-        application, spec.string("environment") or "dev", request.attributes.namespace, config
+        application, environment, request.attributes.namespace, spec.texts("config"), values
     )
     for path, text in faults:
         yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
