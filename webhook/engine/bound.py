@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from webhook.engine.exemptions import NO_EXEMPTIONS, NOW, Exemptions, nearest
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
-from webhook.engine.kinds import Target
-from webhook.engine.match import Match
+from webhook.engine.kinds import Target, TargetKey
+from webhook.engine.match import LabelValues, Match
 from webhook.engine.origins import without_field
 from webhook.engine.policy import Params, Policy, RequestPredicate, RuleError
 from webhook.engine.record import Record
@@ -18,9 +18,23 @@ from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
 from webhook.engine.violation import Before, Violation
 
+T = TypeVar("T")
 RULE_BYTES = 20  # bytes of the smallest rule in parameters, such as a regular expression
 RULES_OF_A_BUDGET = 500  # the 50 ms budget of one policy's expressions, in rules of 0.1 ms
 MAX_MALFORMED = 20  # exempt fields of a wrong type; the object is judged again without each
+
+
+MAX_NARROWED = 20  # targets of a policy that are kept narrowed
+MAX_SHARED = 10_000
+_SHARED: dict[Any, Any] = {}
+
+
+def share(value: T) -> T:
+    """Return an equal value that many policies share: they are compared by identity."""
+    if len(_SHARED) > MAX_SHARED:
+        _SHARED.clear()
+    shared: T = _SHARED.setdefault(value, value)
+    return shared
 
 
 @dataclass(frozen=True)
@@ -53,7 +67,46 @@ class BoundPolicy:
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """The resources and subresources that it judges."""
-        return self.policy.targets
+        return share(self.policy.targets)
+
+    @cached_property
+    def keys(self) -> tuple[tuple[TargetKey, Target], ...]:
+        """The targets of which its match can select requests, by key.
+
+        A tenant's policy does not judge cluster-scoped objects, such as the Namespace itself.
+        """
+        own = (each for each in self.targets if self.namespace is None or each.kind.namespaced)
+        targets = filter(self.match.can_select, own)
+        return share(tuple((key, target) for target in targets for key in target.keys))
+
+    @cached_property
+    def namespace_labels(self) -> tuple[LabelValues, ...]:
+        """Labels of which a namespace needs one, for the match to select anything."""
+        return self.match.labels_of_namespaces
+
+    def narrowed(self, target: Target, namespace: str) -> "BoundPolicy | None":
+        """Return the policy with what a target and a namespace leave open of its match.
+
+        None if it selects nothing there. What does not depend on the namespace's name is kept for
+        the next set of policies with this one.
+        """
+        key = target, bool(namespace)
+        if key in self._narrowed:
+            return self._narrowed[key]
+        match = self.match.narrowed(target, namespace)
+        found = None if match is None else replace(self, match=match)
+        if self.match.ignores_names_of_namespaces and len(self._narrowed) < MAX_NARROWED:
+            self._narrowed[key] = found
+        return found
+
+    @cached_property
+    def _narrowed(self) -> dict[tuple[Target, bool], "BoundPolicy | None"]:
+        return {}
+
+    @cached_property
+    def needs_anywhere(self) -> frozenset[str]:
+        """The look-ups that it needs for a whole object, wherever it is."""
+        return self.needs | self.match.needs()
 
     @cached_property
     def passed(self) -> Outcome:

@@ -76,7 +76,8 @@ class Engine:
     def versions_sent(self) -> Mapping[Kind, tuple[str, ...]]:
         """The versions in which the API server sends objects of each kind that policies name."""
         ordered = sorted(self.policies, key=lambda each: each.namespace is not None)
-        return versions_sent(target.kind for each in ordered for target in each.targets)
+        distinct = {id(each.targets): each.targets for each in ordered}
+        return versions_sent(target.kind for targets in distinct.values() for target in targets)
 
     @cached_property
     def for_owned(self) -> "Engine":
@@ -96,7 +97,7 @@ class Engine:
         if not mutating and self.planners.of_request(attributes) is not None:
             needs = found.needs | self._needed_by[attributes.target]
             return Requirements(needs, self._tenants_rules[attributes.namespace] > MAX_LIGHT_RULES)
-        return Requirements(found.needs, found.rules > MAX_LIGHT_RULES) if found.policies else None
+        return Requirements(found.needs, found.rules > MAX_LIGHT_RULES) if found.kind else None
 
     def needs(self, attributes: Attributes) -> frozenset[str]:
         """Return the look-ups for validating and mutating such a request."""
@@ -118,7 +119,7 @@ class Engine:
         if found.kind is not None:
             request = request.of_kind(found.kind)
             method = "validate_and_count" if self._counts_exceptions else "validate"
-            outcomes = outcomes_of(found.policies, methodcaller(method, request))
+            outcomes = outcomes_of(found.ranked.selected(request), methodcaller(method, request))
         if attributes.username == self.planners.controller_user.username:
             outcomes = [each.mapped(self._with_controller_fix) for each in outcomes]
         planner = self.planners.of_request(attributes)
@@ -146,7 +147,7 @@ class Engine:
             return Verdict()
         request = request.of_kind(found.kind)
         patcher = Patcher(request)
-        outcomes = outcomes_of(found.policies, methodcaller("mutate", request, patcher))
+        outcomes = outcomes_of(found.ranked.all(), methodcaller("mutate", request, patcher))
         return Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
 
     @property
@@ -174,6 +175,5 @@ class Engine:
             if each is not None and each.optional:
                 needed.add(SERVED)
         for key in (key for kind in kinds for key in Target(kind).keys):
-            for bound in (*self._validating.all.get(key, ()), *self._mutating.all.get(key, ())):
-                needed |= bound.needs | bound.match.needs()
+            needed |= self._validating.needs_of(key) | self._mutating.needs_of(key)
         return frozenset(needed)

@@ -14,6 +14,7 @@ from webhook.engine.record import Record
 from webhook.engine.request import Request
 
 T = TypeVar("T")
+MAX_INDEXED_NAMES = 100  # of one entry; it is in the index under each
 NOW = "now"  # the look-up of the current time, which exceptions need: an aware datetime
 
 
@@ -72,19 +73,21 @@ class Exemptions(tuple[Exemption, ...]):
     """The entries for one policy; there may be thousands, each for one object by name."""
 
     def __init__(self, _: Iterable[Exemption] = ()) -> None:
-        """Index them by kind and name, if they have these."""
-        self._index: dict[tuple[str | None, str | None], list[int]] = {}
+        """Index them by kind, name and namespace, if they have these."""
+        self._index: dict[tuple[str | None, ...], list[int]] = {}
         for index, each in enumerate(self):
-            names = None if each.names is None else each.names.exact
-            for kind in (None,) if each.kinds is None else each.kinds:
-                for name in (None,) if names is None else names:
-                    self._index.setdefault((kind, name), []).append(index)
+            fields = each.kinds, _exact(each.names), _exact(each.namespaces)
+            for key in itertools.product(
+                *((None,) if field is None else field for field in fields)
+            ):
+                self._index.setdefault(key, []).append(index)
 
     def about(self, request: Request) -> Iterator[Exemption]:
         """Yield the entries that match an object, in order."""
         if not self:
             return  # most policies have none, and the name of the object may be malformed
-        keys = itertools.product((None, request.resource_kind), (None, request.name))
+        place = request.resource_kind, request.name, request.attributes.namespace
+        keys = itertools.product(*((None, field) for field in place))
         for index in sorted(itertools.chain(*(self._index.get(key, ()) for key in keys))):
             if self[index].is_about(request):
                 yield self[index]
@@ -113,6 +116,12 @@ class Exemptions(tuple[Exemption, ...]):
                 for path in entry.paths:
                     found.setdefault(as_stored(path, *kind), entry)
         return found
+
+
+def _exact(patterns: Globs | None) -> frozenset[str] | None:
+    """Return the names, if these are few and no pattern has a wildcard."""
+    exact = None if patterns is None else patterns.exact
+    return None if exact is None or len(exact) > MAX_INDEXED_NAMES else exact
 
 
 NO_EXEMPTIONS = Exemptions()

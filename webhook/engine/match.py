@@ -12,6 +12,9 @@ from webhook.engine.request import NAMESPACE_LABELS, PARENT, Request
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
 Labels = Mapping[str, str]
+LabelValues = tuple[
+    str, frozenset[str] | None
+]  # a label, and the values that it may have; None: any
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Clause:
     object_selector: Callable[[Labels], bool] | None = None
     pod_selector: Callable[[Labels], bool] | None = None
     namespace_selector: Callable[[Labels], bool] | None = None
+    namespace_label: LabelValues | None = None  # one that the selector requires, for an index
 
     def can_select(self, target: Target) -> bool:
         """Return whether it can select requests for a target."""
@@ -112,6 +116,31 @@ class Match:
             return None
         return replace(self, clauses=() if Clause() in left else left)
 
+    @property
+    def names_of_namespaces(self) -> frozenset[str] | None:
+        """The names of the only namespaces in which it can select something.
+
+        None if it can do so in others: a clause has globs, or no names.
+        """
+        names = set[str]()
+        for clause in self.clauses:
+            exact = None if clause.namespaces is None else clause.namespaces.exact
+            if exact is None:
+                return None
+            names |= exact
+        return frozenset(names) if self.clauses else None
+
+    @property
+    def ignores_names_of_namespaces(self) -> bool:
+        """Whether no clause has names or globs of namespaces."""
+        return all(clause.namespaces is None for clause in self.clauses)
+
+    @property
+    def labels_of_namespaces(self) -> tuple[LabelValues, ...]:
+        """Labels of which a namespace needs one, for it to select anything; empty if unknown."""
+        found = [clause.namespace_label for clause in self.clauses]
+        return () if None in found else tuple(each for each in found if each is not None)
+
     def needs(self, subresource: str = "") -> frozenset[str]:
         """Return the look-ups for matching a request for the (sub)resource."""
         needed = set()
@@ -159,7 +188,22 @@ def _compile_clause(spec: MatchClauseSpec) -> Clause:
         object_selector=_selector(spec.object_selector),
         pod_selector=_selector(spec.pod_selector),
         namespace_selector=_selector(spec.namespace_selector),
+        namespace_label=_required_label(spec.namespace_selector),
     )
+
+
+def _required_label(spec: LabelSelector | None) -> LabelValues | None:
+    """Return a label without which a selector selects nothing, if there is one."""
+    if spec is None:
+        return None
+    for key, value in spec.match_labels.items():
+        return key, frozenset({value})
+    for each in spec.match_expressions:
+        if each.operator == "In":
+            return each.key, frozenset(each.values)
+        if each.operator == "Exists":
+            return each.key, None
+    return None
 
 
 def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:

@@ -5,16 +5,20 @@ exception that exceeds the size limit of its namespace, or of all tenants; both 
 others change.
 """
 
+import hashlib
 import logging
-from collections import Counter
+from bisect import bisect_left, insort
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
 from config.faults import FaultsError
 from kube.resource import Resource
-from kube.store import Entry, Store
+from kube.store import Change, Entry, Store
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
@@ -34,6 +38,7 @@ RESOURCES = tuple(
 )
 
 CLUSTER_POLICY, TENANTS, EXCEPTION = RESOURCES
+KIND_ORDER = {each.kind: index for index, each in enumerate(RESOURCES)}
 ObjectId = tuple[Resource, str]
 
 log = logging.getLogger("gatewright.webhook.policies")
@@ -67,12 +72,21 @@ class PolicyObjects:
         """
         self._home = home
         self._stores = tuple(stores)
+        self._by_resource = {each.resource: each for each in self._stores}
+        # Ids of objects that changed; the event loop appends, the thread of `compile` takes.
+        self._touched = deque[ObjectId](
+            (each.resource, key) for each in self._stores for key in each.entries()
+        )
+        for each in self._stores:
+            each.subscribers.append(partial(self._on_change, each.resource))
         self._catalogue = catalogue
         self._metrics = metrics
         # uid and generation of the compiled objects, valid or not
         self._versions: dict[ObjectId, tuple[str, int]] = {}
         self._good: dict[ObjectId, BoundPolicy | BoundException] = {}
         self._good_versions: dict[ObjectId, tuple[str, int]] = {}
+        self._ordered: list[tuple[int, str, ObjectId]] = []  # the valid ones, by kind and key
+        self._version = 0  # the sum of the hashes of the versions in force
         self._sizes = Counter[str]()  # bytes of the tenants' valid objects, by namespace
         self.problems: dict[ObjectId, Exception] = {}
         """Errors of the objects whose newest version is not in force."""
@@ -87,66 +101,73 @@ class PolicyObjects:
         for store in self._stores:
             store.subscribers.append(lambda _: callback())
 
+    def _on_change(self, resource: Resource, change: Change) -> None:
+        self._touched.append((resource, change.key))
+
     def compile(self, check: Callable[[BoundPolicy, PolicySet], None]) -> bool:
         """Compile the objects that changed, except in status; return whether any did.
 
         `check` raises ConflictingPoliciesError for a policy that conflicts with a set. It may take
         seconds, so this runs in a thread, with one caller at a time.
         """
-        stored = {
-            (each.resource, key): entry
-            for each in self._stores
-            for key, entry in each.entries().items()
-        }
-        versions = {id: (entry.uid, entry.generation) for id, entry in stored.items()}
-        changed = [id for id, version in versions.items() if self._versions.get(id) != version]
-        removed = self._versions.keys() - versions.keys()
-        self._versions = versions
-        if not changed and not removed:
-            return False
-        for id in removed:
+        stored = self._take_changes()
+        for id in (id for id, entry in stored.items() if entry is None):
+            self._versions.pop(id, None)
             self.problems.pop(id, None)
             if self._replace(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
         # Of two in conflict the older one is in force, also in a replica that starts later.
-        changed.sort(key=lambda each: _seniority(each, stored[each]))
-        changed += self._possible_now(set(changed))
-        for id in changed:
-            self._put_in_force(id, stored[id], check)
-        return True
+        newest = {id: entry for id, entry in stored.items() if entry is not None}
+        for id, entry in sorted(newest.items(), key=lambda each: _seniority(*each)):
+            self._put_in_force(id, entry, check)
+        for id in self._possible_now(stored):
+            if (stored_entry := self._by_resource[id[0]].entry(id[1])) is not None:
+                self._put_in_force(id, stored_entry, check)
+        return bool(stored)
 
-    def in_force(self) -> PolicySet:
-        """Return all valid objects, by kind and name."""
-        return _policy_set(self._good)
+    def _take_changes(self) -> dict[ObjectId, Entry | None]:
+        """Return the objects that changed, except in status, since the last call; None: deleted."""
+        found: dict[ObjectId, Entry | None] = {}
+        for _ in range(len(self._touched)):
+            id = self._touched.popleft()
+            entry = self._by_resource[id[0]].entry(id[1])
+            version = None if entry is None else (entry.uid, entry.generation)
+            if self._versions.get(id) != version:
+                found[id] = entry
+                if version is not None:
+                    self._versions[id] = version
+        return found
 
-    def versions(self) -> list[str]:
-        """Return the identity of each version in force."""
-        found = self._good_versions.items()
-        return sorted(f"{id[0].kind}/{id[1]}/{uid}/{number}" for id, (uid, number) in found)
+    def in_force(self, new: ObjectId | None = None, bound: BoundPolicy | None = None) -> PolicySet:
+        """Return all valid objects, by kind and name; a `new` one replaces its old version."""
+        good = [self._good[id] for _, _, id in self._ordered if id != new]
+        if bound is not None:
+            good.append(bound)
+        return PolicySet(
+            tuple(each for each in good if isinstance(each, BoundPolicy)),
+            tuple(each for each in good if isinstance(each, BoundException)),
+        )
+
+    @property
+    def version(self) -> bytes:
+        """The identity of all versions in force, in whatever order they came into force."""
+        return (self._version % 2**256).to_bytes(32)
 
     def conflict(self, resource: Resource, key: str) -> str | None:
         """Return why a valid object is not in force because of others, or None."""
         id = resource, key
-        return str(self.problems[id]) if id in self._conflicting() else None
+        problem = self.problems.get(id)
+        return str(problem) if isinstance(problem, ConflictingPoliciesError) else None
 
     def _possible_now(self, changed: Collection[ObjectId]) -> list[ObjectId]:
         """Return the objects with a conflict that may be gone, since others changed."""
-        return [
-            id
-            for id in self._conflicting()
-            if id not in changed
-            and not (
-                isinstance(problem := self.problems[id], NoRoomError)
-                and not self._has_room(id, problem.size)
-            )
-        ]
-
-    def _conflicting(self) -> list[ObjectId]:
-        return [
-            id
-            for id, problem in self.problems.items()
-            if isinstance(problem, ConflictingPoliciesError)
-        ]
+        found = []
+        for id, problem in self.problems.items():
+            if not isinstance(problem, ConflictingPoliciesError) or id in changed:
+                continue
+            if not isinstance(problem, NoRoomError) or self._has_room(id, problem.size):
+                found.append(id)
+        return found
 
     def _put_in_force(
         self, id: ObjectId, entry: Entry, check: Callable[[BoundPolicy, PolicySet], None]
@@ -158,7 +179,7 @@ class PolicyObjects:
             self._check_room(id, document)
             bound = bind(document, self._catalogue, stored=True)
             if isinstance(bound, BoundPolicy) and bound.policy.mutate is not None:
-                check(bound, _policy_set(self._good | {id: bound}))
+                check(bound, self.in_force(id, bound))
         except (FaultsError, ConflictingPoliciesError) as error:
             if str(self.problems.get(id)) != str(error):
                 kept = (
@@ -171,6 +192,7 @@ class PolicyObjects:
             return
         self._replace(id, bound)
         self._good_versions[id] = entry.uid, entry.generation
+        self._version += _hash(id, self._good_versions[id])
         self.problems.pop(id, None)
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
@@ -214,9 +236,15 @@ class PolicyObjects:
         Return whether there was one.
         """
         old = self._good.pop(id, None)
-        self._good_versions.pop(id, None)
+        if old is not None:
+            self._version -= _hash(id, self._good_versions.pop(id))
         if bound is not None:
             self._good[id] = bound
+        place = KIND_ORDER[id[0].kind], id[1], id
+        if old is None and bound is not None:
+            insort(self._ordered, place, key=itemgetter(0, 1))
+        elif bound is None and old is not None:
+            del self._ordered[bisect_left(self._ordered, place[:2], key=itemgetter(0, 1))]
         for each, sign in ((old, -1), (bound, 1)):
             if each is not None and (namespace := self._tenant(id)) is not None:
                 self._sizes[namespace] += sign * each.size
@@ -225,13 +253,9 @@ class PolicyObjects:
 
 def _seniority(id: ObjectId, entry: Entry) -> tuple[int, str, str]:
     created: str = entry.object["metadata"]["creationTimestamp"]
-    return RESOURCES.index(id[0]), created, id[1]
+    return KIND_ORDER[id[0].kind], created, id[1]
 
 
-def _policy_set(objects: Mapping[ObjectId, BoundPolicy | BoundException]) -> PolicySet:
-    ordered = sorted(objects, key=lambda each: (RESOURCES.index(each[0]), each[1]))
-    good = [objects[id] for id in ordered]
-    return PolicySet(
-        tuple(each for each in good if isinstance(each, BoundPolicy)),
-        tuple(each for each in good if isinstance(each, BoundException)),
-    )
+def _hash(id: ObjectId, version: tuple[str, int]) -> int:
+    text = f"{id[0].kind}/{id[1]}/{version[0]}/{version[1]}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest())

@@ -152,8 +152,7 @@ class Policies:
         self._is_stale = True
 
     def _put_in_force(self, engine: Engine) -> None:
-        objects = "".join(self.objects.versions()).encode()
-        self.version = hashlib.sha256(self._digest + objects).hexdigest()[:12]
+        self.version = hashlib.sha256(self._digest + self.objects.version).hexdigest()[:12]
         self._problem = self._unreadable
         self._metrics.policies.set(len(engine.policies))
         self._metrics.policy_set.clear()
