@@ -9,6 +9,8 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.obstacles import WORKLOADS
 from kube.resource import Resource
 
+RBAC = "rbac.authorization.k8s.io"
+ROLES = frozenset({"roles", "clusterroles"})
 READ = ("get", "list", "watch")
 APPLY = (*READ, "create", "patch")  # server-side apply of a new object needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
@@ -36,6 +38,20 @@ def of_kinds(kinds: Iterable[PlannedKind[Any]]) -> Rights:
         for deleted in kind.deletes:
             grant(rights, deleted, ["delete"])
     return rights
+
+
+def of_roles(kinds: Iterable[PlannedKind[Any]]) -> list[PolicyRule]:
+    """Return the rules by which kinds may hand on rights: on the roles that they name, alone."""
+    rules = []
+    for kind in kinds:
+        if kind.binds:
+            names = list(kind.binds)
+            rules.append({**rule(RBAC, ["clusterroles"], ["bind"]), "resourceNames": names})
+        roles = [each.plural for each in kind.owns if each.group == RBAC and each.plural in ROLES]
+        if kind.escalates and roles:
+            names = list(kind.escalates)
+            rules.append({**rule(RBAC, roles, ["escalate"]), "resourceNames": names})
+    return rules
 
 
 def grant(rights: Rights, resource: Resource, verbs: Iterable[str], subresource: str = "") -> None:
@@ -75,12 +91,12 @@ def roles(
     name = f"gatewright-{definition.name}"
     looked_up = [rule(definition.group, [definition.plural], ["get"])] if definition.scale else []
     aggregated = [
-        _object("ClusterRole", f"{name}-{role}", f"rbac.authorization.k8s.io/aggregate-to-{role}")
+        _object("ClusterRole", f"{name}-{role}", f"{RBAC}/aggregate-to-{role}")
         | {"rules": [granted]}
         for role, granted in of_users(kind).items()
     ]
     return [
-        *_bound(name, rules_of(of_kinds([kind])), namespace, controller),
+        *_bound(name, [*rules_of(of_kinds([kind])), *of_roles([kind])], namespace, controller),
         *(_bound(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
         *aggregated,
     ]
@@ -90,7 +106,7 @@ def _bound(
     name: str, rules: list[PolicyRule], namespace: str, account: str
 ) -> list[dict[str, Any]]:
     """Return a ClusterRole and its binding to a ServiceAccount."""
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
     return [
         _object("ClusterRole", name) | {"rules": rules},
@@ -103,4 +119,4 @@ def _object(kind: str, name: str, *labels: str) -> dict[str, Any]:
         "name": name,
         "labels": {"app.kubernetes.io/name": "gatewright", **dict.fromkeys(labels, "true")},
     }
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}
+    return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata}

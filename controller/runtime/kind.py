@@ -74,12 +74,16 @@ class PlannedKind(Generic[T]):
         indexes: Mapping[str, IndexFunction] | None = None,
         finalizer: str | None = None,
         counts: Counts | None = None,
+        binds: Sequence[str] = (),
+        escalates: Sequence[str] = (),
     ) -> None:
         """Take the kind's type, its planner, and the resources that it may read and write.
 
         It may apply the resources that it `owns`, and create those that it `creates_only`. Of these
         and of those that it `reads`, it may patch and delete the ones in `patches` and `deletes`.
-        The API server may lack the `optional` ones.
+        The API server may lack the `optional` ones. It may refer to the ClusterRoles that it
+        `binds` in RoleBindings and ClusterRoleBindings, and give the Roles and ClusterRoles with a
+        name in `escalates` rights that the controller does not have.
         """
         definition = type.definition
         self.type = type
@@ -101,6 +105,8 @@ class PlannedKind(Generic[T]):
         self.indexes = dict(indexes or {})
         self.finalizer = finalizer
         self.counts = counts
+        self.binds = tuple(binds)
+        self.escalates = tuple(escalates)
         self.shows_phase = any(column.path == ".status.phase" for column in definition.columns)
         """Whether a column shows a phase; then an object that cannot be planned gets one too."""
 
