@@ -1,7 +1,7 @@
 """The files that a change is about: those that differ from a Git revision, or those of a commit."""
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +27,27 @@ class ChangedFiles:
         resolved = {resolve(path) for path in paths}
         return any(file in resolved or not resolved.isdisjoint(file.parents) for file in self.files)
 
+    def hidden(self) -> Iterator[str]:
+        """Yield the files of the working directory that are hidden, or in a hidden directory."""
+        here = Path.cwd()
+        below = (file.relative_to(here) for file in self.files if file.is_relative_to(here))
+        yield from (
+            str(path) for path in sorted(below) if any(part[0] == "." for part in path.parts)
+        )
+
     @classmethod
-    def since(cls, revision: str) -> "ChangedFiles":
-        """Return the files changed since a revision, with uncommitted ones.
+    def of(cls, names: Iterable[str]) -> "ChangedFiles":
+        """Return the files that a hook names; nothing else is read."""
+        return cls(frozenset(resolve(Path(name)) for name in names), only=True)
+
+    @classmethod
+    def since(cls, revision: str | None) -> "ChangedFiles | None":
+        """Return the files changed since a revision, with uncommitted ones; None without one.
 
         Raises GitError if Git fails.
         """
+        if revision is None:
+            return None
         top = Path(_git("rev-parse", "--show-toplevel").rstrip("\n"))
         base = _git("merge-base", "--", revision, "HEAD").strip()
         # Both names of a renamed file: what reads the old one changes, too.

@@ -2,7 +2,7 @@
 
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,20 @@ from config.printable import printable
 from gatewright.checks.checked_tree import REPOSITORY, CheckedTree, resolve
 
 CHART = "Chart.yaml"
+PARTS = "charts"  # the directory with the charts that are parts of one
+TEMPLATES = "templates"
 CONSUMED = frozenset(  # what helm reads of a chart itself; templates may read any other file
-    {CHART, "Chart.lock", "requirements.yaml", "requirements.lock", "values.yaml",
-     "values.schema.json", "templates", "crds", "charts"}
-)  # fmt: skip
+    {
+        CHART,
+        "Chart.lock",
+        "requirements.yaml",
+        "requirements.lock",
+        "values.yaml",
+        "values.schema.json",
+        TEMPLATES,
+        "crds",
+    }
+)
 MAX_FILES = 20_000  # of one chart, with its subcharts: helm keeps all of them in memory
 
 
@@ -29,6 +39,37 @@ def is_packaged(file: Path) -> bool:
             return first is not None and first.name.endswith(f"/{CHART}")
     except (tarfile.TarError, OSError, EOFError):
         return False
+
+
+def is_part(path: Path) -> bool:
+    """Whether a chart, packed or not, is a part of another one."""
+    parts = path.parent
+    return parts.name == PARTS and (parts.parent / CHART).exists()
+
+
+def silent_templates(chart: Path, rendered: Container[str]) -> Iterator[Path]:
+    """Yield the templates of a chart, and of its parts, that render nothing.
+
+    `rendered` has the other templates, as helm names them: `charts/part/templates/a.yaml`.
+    """
+    pending: list[tuple[Path, tuple[str, ...]]] = [(chart, ("",))]
+    while pending:
+        directory, prefixes = pending.pop()
+        for file in sorted((directory / TEMPLATES).rglob("*.y*ml")):
+            name = file.relative_to(directory).as_posix()
+            if file.name[0] != "_" and not any(f"{each}{name}" in rendered for each in prefixes):
+                yield file
+        wanted = _description(directory).get("dependencies") or ()
+        for part in sorted((directory / PARTS).glob(f"*/{CHART}")):
+            name = str(_description(part.parent).get("name"))
+            aliases = (
+                str(each.get("alias"))
+                for each in wanted
+                if isinstance(each, dict) and each.get("name") == name
+            )
+            names = (part.parent.name, name, *aliases)
+            below = tuple(f"{prefix}{PARTS}/{each}/" for prefix in prefixes for each in names)
+            pending.append((part.parent, below))
 
 
 def is_library(chart: Path) -> bool:

@@ -14,7 +14,7 @@ from config.directories import walk_directory
 from config.documents import DocumentError
 from config.printable import printable
 from gatewright.checks.changed_files import ChangedFiles
-from gatewright.checks.charts import CHART, CONSUMED, chart_inputs, is_library, is_packaged
+from gatewright.checks.charts import CHART, CONSUMED, chart_inputs, is_library, is_packaged, is_part
 from gatewright.checks.checked_tree import CheckedTree, resolve
 from gatewright.checks.ignore_files import IGNORE_FILE, IgnoredPaths
 from gatewright.checks.kustomizations import KUSTOMIZATIONS, Kustomization, read_all
@@ -104,7 +104,8 @@ class Inventory:
                 name for name in names if not name.startswith(".") and not ignored(here / name)
             ]
             if CHART in files:
-                self._add_file(here / CHART, tree)
+                if not is_part(here):  # a part is rendered with its chart
+                    self._add_file(here / CHART, tree)
                 folders[:] = [name for name in folders if name not in CONSUMED]
                 files = [name for name in files if name not in CONSUMED]
             for name in files:
@@ -112,7 +113,7 @@ class Inventory:
                 # Reading a named pipe would wait for a writer.
                 if (is_manifest(name) or name in KUSTOMIZATIONS) and not path.is_fifo():
                     self._add_file(path, tree)
-                elif is_packaged(path):
+                elif is_packaged(path) and not is_part(path):
                     self.skipped.add(path, PACKAGED)
             for name in linked:
                 is_hidden = name.startswith(".") or ignored(here / name, "/")

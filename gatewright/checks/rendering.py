@@ -16,7 +16,7 @@ from config.documents import Document, DocumentError, parse_documents
 from config.positions import FieldPlaces, OneLine
 from config.printable import printable
 from gatewright.checks.chart_values import ChartValues
-from gatewright.checks.charts import CHART, require_own_files, without_repository
+from gatewright.checks.charts import CHART, require_own_files, silent_templates, without_repository
 from gatewright.checks.checked_tree import CheckedTree
 from gatewright.checks.origin_files import OVERLAY, OriginFiles
 from gatewright.checks.program_errors import reason_of
@@ -52,6 +52,7 @@ class Renderer:
         self._pool = ThreadPoolExecutor(os.cpu_count())
         self._started: dict[Path, Future[RenderedText]] = {}
         self._origins = OriginFiles()
+        self._rendered: dict[Path, frozenset[str]] = {}
 
     def __enter__(self) -> Self:
         self._programs.__enter__()
@@ -74,10 +75,20 @@ class Renderer:
         text, base = self._started.pop(file).result()
         directory = file.parent
         if file.name == CHART:
+            self._rendered[file] = frozenset(
+                line.removeprefix(SOURCE).partition("/")[2].strip()
+                for line in text.decode(errors="replace").splitlines()
+                if line.startswith(SOURCE)
+            )
             yield from _of_templates(directory, text, ChartValues(directory, self._charts))
             return
         for document in parse_documents(text, str(file)):
             yield self._origins.placed(document, file, base)
+
+    def silent(self, file: Path) -> Iterator[Path]:
+        """Yield the templates of a rendered chart that render nothing; none of a kustomization."""
+        if file in self._rendered:
+            yield from silent_templates(file.parent, self._rendered[file])
 
     def _render(self, directory: Path, tree: CheckedTree) -> RenderedText:
         """Render a chart."""

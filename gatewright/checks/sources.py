@@ -13,6 +13,8 @@ from gatewright.console.chart_options import ChartOptions
 from webhook.harness.objects import is_object
 
 NO_OBJECTS = "skipped: no Kubernetes objects"
+SILENT = "skipped: templates that render nothing with these values"
+HIDDEN = "skipped: hidden"
 NO_OBJECT = "skipped: not a Kubernetes object"
 
 
@@ -50,34 +52,37 @@ def read_sources(
     if changes is not None and changes.only:
         kept = {whole for whole, paths in inputs.items() if changes.touch(paths)}
         inventory.keep(kept, changes)
+        for name in changes.hidden():
+            inventory.skipped.add(name, HIDDEN)
     with Renderer(charts) as renderer:
         for whole, path in inventory.units.items():
             if is_rendered(path):
                 renderer.start(path, inventory.trees[whole])
         for whole, path in inventory.units.items():
             is_judged = changes is None or path == STDIN or changes.touch(inputs[whole])
-            try:
-                documents = renderer.documents(path) if is_rendered(path) else _documents(path)
-                _add(found, path, [*documents], is_judged=is_judged)
-            except NotRenderedError as error:
-                found.problems.append(str(error))
-            except DocumentError as error:
-                found.problems.append(str(error))
-                # If a kustomization is broken, its objects are still judged.
-                for resource in inventory.resources(whole):
-                    _add_file(found, resource, is_judged=is_judged)
+            for each in _read(found, path, renderer, inventory.resources(whole)):
+                _add(found, *each, is_judged=is_judged)
+            for template in renderer.silent(path) if is_judged else ():
+                found.skipped.add(template, SILENT)
     return found
+
+
+def _read(
+    found: Sources, path: Path, renderer: Renderer, resources: Sequence[Path]
+) -> Iterator[tuple[Path, Sequence[Document]]]:
+    """Yield the documents of a unit or, if it is a broken kustomization, of its `resources`."""
+    try:
+        yield path, [*(renderer.documents(path) if is_rendered(path) else _documents(path))]
+    except NotRenderedError as error:
+        found.problems.append(str(error))
+    except DocumentError as error:
+        found.problems.append(str(error))
+        for resource in resources:
+            yield from _read(found, resource, renderer, ())
 
 
 def _documents(path: Path) -> Iterator[Document]:
     return read_stdin() if path == STDIN else read_documents(path)
-
-
-def _add_file(found: Sources, path: Path, *, is_judged: bool) -> None:
-    try:
-        _add(found, path, [*read_documents(path)], is_judged=is_judged)
-    except DocumentError as error:
-        found.problems.append(str(error))
 
 
 def _add(found: Sources, path: Path, documents: Sequence[Document], *, is_judged: bool) -> None:

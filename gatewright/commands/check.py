@@ -1,7 +1,7 @@
 """`gatewright check`: judge manifests, or the objects of a cluster, as the webhook would."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,8 @@ from gatewright.checks.check_report import once_per_place
 from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
 from gatewright.checks.fixes import fixed_files
-from gatewright.checks.sources import read_sources
+from gatewright.checks.ignore_files import IGNORE_FILE
+from gatewright.checks.sources import Sources, read_sources
 from gatewright.checks.subjects import Subjects
 from gatewright.checks.written_exceptions import ExceptionWriter
 from gatewright.console.chart_options import ChartOptions, chart_options
@@ -61,6 +62,12 @@ PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need n
 @chart_options
 @click.option(
     "--changed", metavar="REF", help="judge only files that differ from this Git revision"
+)
+@click.option(
+    "--changed-files",
+    is_flag=True,
+    help="MANIFESTs are changed files, of any kind, of the working directory: judge them, and the "
+    "charts and kustomizations that read them; for hooks",
 )
 @click.option(
     "--fix",
@@ -118,6 +125,7 @@ def command(
     changed: str | None,
     home: str | None,
     *,
+    changed_files: bool,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
@@ -147,14 +155,21 @@ def command(
     for flag, is_given, needed, is_there in (
         ("--unsafe-fixes", unsafe_fixes, "--fix, --fix-defaults or --diff", fixes),
         ("--write-exceptions", write_exceptions, "--expires and --reason", expires and reason),
+        (
+            "--changed-files",
+            changed_files,
+            "MANIFESTs, and no --changed",
+            manifests and changed is None,
+        ),
         ("--record-images", record_images, "--registry-access", registry_access),
     ):
         if is_given and not is_there:
             raise click.UsageError(f"{flag} needs {needed}")
 
     def judged() -> Checker:
-        since = None if changed is None else ChangedFiles.since(changed)
-        sources = read_sources(manifests, charts, since)
+        changes = ChangedFiles.of(manifests) if changed_files else ChangedFiles.since(changed)
+        paths = (".",) if changed_files else manifests
+        sources = _changed_sources(settings, paths, charts, changes)
         checker = Checker(
             settings,
             home or settings.namespace or HOME,
@@ -182,7 +197,9 @@ def command(
     _except(checker, write_exceptions, reason, expires)
     if record_images:
         write_file(record_images, written({"looked_up": written_images(checker.images)}))
-    if not (checker.results or checker.problems or allow_empty or changed is not None):
+    if not (
+        checker.results or checker.problems or allow_empty or changed is not None or changed_files
+    ):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(InputProblem(f"{what}: no Kubernetes objects"))
     report = checker.report()
@@ -198,6 +215,21 @@ def command(
         show_diff(file.diff())
     write(report, tuple(each for each in outputs if each.file or not diff))
     return report.exit_code(fail_on)
+
+
+def _changed_sources(
+    settings: Settings,
+    manifests: Sequence[str],
+    charts: ChartOptions,
+    changes: ChangedFiles | None,
+) -> Sources:
+    """Return what depends on changed files; everything if the policies are among them."""
+    own = (*settings.policies, *settings.policies_dir, Path(IGNORE_FILE))
+    if changes is None or not changes.touch(own):
+        return read_sources(manifests, charts, changes)
+    sources = read_sources(manifests, charts)
+    sources.skipped.add("the policies have changed", "everything is judged")
+    return sources
 
 
 def _except(

@@ -76,7 +76,7 @@ def judge(tmp_path, monkeypatch, capfd, loopback):
 
     yield run
     # pytest removes directories by a recursion, which fails for deep ones.
-    subprocess.run(["rm", "-r", repository], check=True)
+    subprocess.run(["/bin/rm", "-r", repository], check=True)
 
 
 @pytest.mark.long
