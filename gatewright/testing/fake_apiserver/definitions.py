@@ -1,34 +1,20 @@
 """The kinds that the fake serves: the usual built-in ones, and those of the CRDs created in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from config.schemas import (
+    METADATA,
+    SET,
+    FieldType,
+    SchemaFields,
+    collect,
+    fields_of,
+    parse_type,
+    root_type,
+)
 from kube.resource import JsonObject, Resource, group_version
 
-BUILT_IN_LISTS: dict[str, tuple[str, ...]] = {
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "ephemeralContainers": ("name",),
-    "env": ("name",),
-    "volumes": ("name",),
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "imagePullSecrets": ("name",),
-    "hostAliases": ("ip",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "conditions": ("type",),
-    "ownerReferences": ("uid",),
-    "webhooks": ("name",),
-    "matchConditions": ("name",),
-    "finalizers": (),  # a set
-}
-METADATA_LISTS = {
-    ("metadata", name): BUILT_IN_LISTS[name] for name in ("ownerReferences", "finalizers")
-}
-BUILT_IN_ATOMS = frozenset(
-    {"selector", "nodeSelector", "configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef"}
-)
 SELECTABLE = {
     "Pod": ("spec.nodeName", "status.phase"),
     "Secret": ("type",),
@@ -46,7 +32,8 @@ class ServedResource:
     custom: bool = False
     schema: JsonObject = field(default_factory=dict)
     selectable: tuple[str, ...] = ()
-    lists: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    root: str = ""  # the name of its type, in `types` or in the API server's OpenAPI
+    types: Mapping[str, SchemaFields] = field(default_factory=dict)
 
     @property
     def bucket(self) -> tuple[str, str]:
@@ -58,19 +45,26 @@ class ServedResource:
 
         () means a set; None means an atomic list.
         """
-        if self.custom:
-            return self.lists.get(path)
-        if path[-1] == "ports":
-            return (
-                ("containerPort", "protocol")
-                if "containers" in path[-2].lower()
-                else ("port", "protocol")
-            )
-        return BUILT_IN_LISTS.get(path[-1])
+        keys = self._type_at(path).keys
+        return () if keys == SET else keys or None
 
     def atomic(self, path: tuple[str, ...]) -> bool:
         """Return whether the mapping at this path is atomic: it has one owner as a whole."""
-        return not self.custom and path[-1] in BUILT_IN_ATOMS
+        return self._type_at(path).is_atomic
+
+    def _type_at(self, path: tuple[str, ...]) -> FieldType:
+        """Return the type of the field at a path, which passes through the items of lists."""
+        type = parse_type(self.root)
+        for name in path:
+            while type.shape == "list":
+                type = parse_type(type.inner)
+            type = parse_type(
+                self._fields(type).get(name, "") if type.shape == "struct" else type.inner
+            )
+        return type
+
+    def _fields(self, struct: FieldType) -> SchemaFields:
+        return self.types.get(struct.inner) or fields_of(struct.inner)
 
 
 def built_in() -> Iterator[ServedResource]:
@@ -87,6 +81,7 @@ def built_in() -> Iterator[ServedResource]:
             status="S" in traits,
             generation="G" in traits,
             selectable=SELECTABLE.get(kind, ()),
+            root=root_type(api_version, kind) or "",
         )
 
 
@@ -146,19 +141,14 @@ def from_crd(crd: JsonObject) -> Iterator[ServedResource]:
             selectable=tuple(
                 each["jsonPath"].lstrip(".") for each in version.get("selectableFields", [])
             ),
-            lists=dict(keyed_lists(schema)) | METADATA_LISTS,
+            root=names["kind"],
+            types=types_of(schema, names["kind"]),
         )
 
 
-def keyed_lists(
-    schema: Any, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the keyed lists of a schema, by path of field names, with the keys of their items."""
-    if schema.get("x-kubernetes-list-type") == "map":
-        yield path, tuple(schema["x-kubernetes-list-map-keys"])
-    if schema.get("x-kubernetes-list-type") == "set":
-        yield path, ()
-    if "items" in schema:
-        yield from keyed_lists(schema["items"], path)
-    for name, each in schema.get("properties", {}).items():
-        yield from keyed_lists(each, (*path, name))
+def types_of(schema: JsonObject, root: str) -> dict[str, SchemaFields]:
+    """Return the types of a custom kind's schema, with the metadata of every kind."""
+    types: dict[str, SchemaFields] = {}
+    collect(schema, root, types)
+    types[root] = {**types.get(root, {}), "apiVersion": "", "kind": "", "metadata": METADATA}
+    return types

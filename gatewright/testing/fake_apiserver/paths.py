@@ -1,8 +1,8 @@
 """Field paths of an object in the notation of `managedFields`, and the values at them.
 
 A path is a tuple of elements: `f:name` for a field, `k:{"name":"app"}` for an item of a keyed list,
-`v:"a"` for a member of a set. Known keyed lists are those of `definitions`; every other list is
-atomic: one value with one owner.
+`v:"a"` for a member of a set. Keyed lists are those of the API
+server's OpenAPI and of CRDs; every other list is atomic: one value with one owner.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,7 @@ from typing import Any
 from gatewright.testing.fake_apiserver.definitions import ServedResource
 from gatewright.testing.fake_apiserver.refusals import StatusError
 from kube.resource import JsonObject
+from webhook.engine.match import meets
 
 Matches = Callable[[JsonObject], bool]
 SET = re.compile(r"^(\S+)\s+(in|notin)\s+\(([^)]*)\)$")
@@ -26,21 +27,23 @@ def split(selector: str) -> list[str]:
 
 
 def label_test(requirement: str) -> Matches:
-    """Return the test of one requirement on labels."""
+    """Return a predicate: whether an object's labels meet a requirement."""
+    name, how, values = label_requirement(requirement)
+    return lambda each: meets(labels_of(each), name, how, values)
+
+
+def label_requirement(requirement: str) -> tuple[str, str, set[str]]:
+    """Return the label, the operator and the values of a requirement in its short notation."""
     if found := SET.match(requirement):
         name, how, listed = found.groups()
         values = {value.strip() for value in listed.split(",")}
-        if how == "in":
-            return lambda each: labels_of(each).get(name) in values
-        return lambda each: labels_of(each).get(name) not in values
+        return name, "In" if how == "in" else "NotIn", values
     name, sign, value = operator(requirement)
-    if sign == "!=":
-        return lambda each: labels_of(each).get(name) != value
     if sign:
-        return lambda each: labels_of(each).get(name) == value
+        return name, "NotIn" if sign == "!=" else "In", {value}
     if requirement.startswith("!"):
-        return lambda each: requirement[1:] not in labels_of(each)
-    return lambda each: requirement in labels_of(each)
+        return requirement[1:], "DoesNotExist", set()
+    return requirement, "Exists", set()
 
 
 def field_test(definition: ServedResource, requirement: str) -> Matches:
