@@ -9,7 +9,7 @@ from typing import Never, Unpack
 
 from kube.backoff import Backoff
 from kube.client import METADATA, Client, Selection, selected
-from kube.errors import ApiError, Gone, NotFound, ServerError, TooManyRequests, error_for
+from kube.errors import ApiError, Forbidden, Gone, NotFound, ServerError, TooManyRequests, error_for
 from kube.resource import JsonObject, Resource, target
 from kube.store import Store
 from kube.transport import JSON, Lines, decode
@@ -77,6 +77,12 @@ class Watch:
                     await self._follow()
                 except NotFound:
                     await self._confirm_absence()
+                    raise
+                except Forbidden:
+                    # A Role in one namespace has no rights on cluster-scoped objects.
+                    if self.optional and not self.resource.namespaced:
+                        self._must_list = True
+                        self.store.vanished()
                     raise
             except ApiError as error:
                 if isinstance(error, Gone | NotFound):

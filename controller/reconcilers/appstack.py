@@ -33,6 +33,7 @@ from controller.reconcilers.resources import (
     SECRET,
     SERVICE,
     STATEFUL_SET,
+    STORAGE_CLASS,
 )
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
@@ -87,7 +88,7 @@ APP_STACK = PlannedKind(
     reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS),
     patches=(CLAIM,),
     deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, CLAIM, *BACKUPS),
-    optional=(BACKUP,),
+    optional=(STORAGE_CLASS, BACKUP),
     indexes={INDEX: by_parent},
     finalizer=FINALIZER,
 )

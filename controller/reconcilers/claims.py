@@ -153,7 +153,12 @@ READS_CLASSES = Reads(STORAGE_CLASS, {"name": by_name, "default": by_default})
 
 
 def without_class(claims: Iterable[JsonObject], observed: Observed) -> Problem | None:
-    """Return why a pending claim never gets a volume: no StorageClass, or no default one."""
+    """Return why a pending claim never gets a volume: no StorageClass, or no default one.
+
+    None if the controller may not read StorageClasses, as with a Role in one namespace alone.
+    """
+    if not observed.serves(STORAGE_CLASS):
+        return None
     for claim in claims:
         if claim.get("status", {}).get("phase") == "Pending":
             name, named = claim["metadata"]["name"], claim["spec"].get("storageClassName")
@@ -276,7 +281,8 @@ def _class_of(claim: JsonObject) -> str:
 
 
 def _expands(claim: JsonObject, observed: Observed) -> bool:
-    return any(
+    """Return whether a claim can grow; the API server decides where StorageClasses are unknown."""
+    return not observed.serves(STORAGE_CLASS) or any(
         each.get("allowVolumeExpansion")
         for each in observed.find(STORAGE_CLASS, "name", _class_of(claim))
     )

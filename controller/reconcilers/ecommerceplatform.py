@@ -32,6 +32,7 @@ from controller.reconcilers.resources import (
     INGRESS,
     SECRET,
     SERVICE,
+    STORAGE_CLASS,
 )
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
@@ -140,7 +141,7 @@ ECOMMERCE_PLATFORM = PlannedKind(
     reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS),
     patches=(CLAIM,),
     deletes=(*REMOVED, CLAIM, *BACKUPS),
-    optional=(BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),
+    optional=(STORAGE_CLASS, BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),
     indexes={INDEX: by_parent},
     finalizer=FINALIZER,
 )

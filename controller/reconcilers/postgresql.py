@@ -41,6 +41,7 @@ from controller.reconcilers.resources import (
     SECRET,
     SERVICE,
     STATEFUL_SET,
+    STORAGE_CLASS,
 )
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import Apply, Event, Observed, Plan, Problem, Step, incomplete
@@ -255,7 +256,7 @@ POSTGRESQL = PlannedKind(
     ),
     patches=(CLAIM,),
     deletes=(JOB, CLAIM, CRON_JOB, BACKUP),
-    optional=(BACKUP,),
+    optional=(STORAGE_CLASS, BACKUP),
     indexes={"instance": by_name},
     finalizer=FINALIZER,
 )

@@ -417,6 +417,22 @@ async def test_an_optional_resource_that_is_not_installed_is_no_warning(
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [(level, message)]
 
 
+@pytest.mark.parametrize("namespaced", [False, True])
+async def test_an_optional_cluster_scoped_resource_may_be_forbidden(
+    server: FakeApiServer, client: Client, namespaced: bool
+) -> None:
+    """With a Role in one namespace alone, nobody waits for it; later rights are noticed."""
+    plural, kind = ("configmaps", "ConfigMap") if namespaced else ("namespaces", "Namespace")
+    resource = Resource("", "v1", plural, kind, namespaced=namespaced)
+    server.fail(2, 403)
+    async with following(client, resource=resource, optional=True) as follower:
+        await eventually(lambda: follower.watch.problem is not None)
+        store = follower.watch.store
+        assert (store.known.is_set(), store.absent) == (not namespaced, not namespaced)
+        await eventually(store.synced.is_set)
+        assert not store.absent
+
+
 async def test_a_429_of_a_watch_is_no_warning(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:

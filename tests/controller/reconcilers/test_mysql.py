@@ -34,9 +34,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def planned(observed: Observed | None = None, **database: Any) -> Plan:
     """The plan of a platform with a MySQL server."""
     object = platform(environment="production", database={"type": "mysql", **database})
-    return ECOMMERCE_PLATFORM.plan(
-        ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW
-    )
+    observed = observed or Observed()
+    observed.served = frozenset({STORAGE_CLASS})
+    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), observed, NOW)
 
 
 def server(plan: Plan) -> JsonObject:

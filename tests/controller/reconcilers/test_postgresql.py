@@ -40,9 +40,13 @@ def planned(
     found: Sequence[JsonObject] = (),
     metadata: JsonObject | None = None,
     status: JsonObject | None = None,
+    reads_classes: bool = True,
     **spec: Any,
 ) -> Plan:
-    """The plan of a PostgreSQL `shop` with these children, claims, pods, Jobs and classes."""
+    """The plan of a PostgreSQL `shop` with these children, claims, pods, Jobs and classes.
+
+    With `reads_classes=False`, the controller may not read StorageClasses.
+    """
     about = {
         "name": "shop",
         "namespace": "default",
@@ -69,7 +73,12 @@ def planned(
                 look_ups.setdefault((resource, index, value), []).append(each)
     return POSTGRESQL.plan(
         database,
-        Observed(children=children, found=look_ups, settings={"registry": "r.example"}),
+        Observed(
+            children=children,
+            found=look_ups,
+            settings={"registry": "r.example"},
+            served=frozenset([STORAGE_CLASS] if reads_classes else []),
+        ),
         NOW,
     )
 
@@ -471,6 +480,20 @@ def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> No
         assert (step.problem, step.ready) == (problem, holds)
     there = step_of(planned(children=children, found=[*found, expandable()], **LOCAL), "backups")
     assert (there.problem, there.ready) == (None, True)
+
+
+def test_without_rights_on_storage_classes_the_api_server_decides_about_volumes() -> None:
+    """A claim is neither reported as waiting for a class, nor as one that cannot grow."""
+    waiting = claim(phase="Pending")
+    plan = planned(children=[stateful_set(0)], found=[waiting], reads_classes=False)
+    assert step_of(plan, "instances").problem is None
+    plan = planned(children=ALL_THERE, found=[claim()], reads_classes=False, storage="2Gi")
+    (patch,) = writes(plan, "storage")
+    assert isinstance(patch, ApplyFields)
+    assert (plan.problem, patch.fields["spec"]) == (
+        None,
+        {"resources": {"requests": {"storage": "2Gi"}}},
+    )
 
 
 @pytest.mark.parametrize(
