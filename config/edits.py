@@ -41,9 +41,13 @@ def edited(text: str, edits: Iterable[TextEdit]) -> str:
 def changed(value: Any, path: Sequence[PathElement], new: Any) -> Any:
     """Return a value with `new` at `path`; None removes the field, and objects that become empty.
 
+    The index after the last item of a list adds an item.
+
     Raises EditError if a list or item is missing.
     """
     step, *rest = path
+    if isinstance(value, list) and not rest and step == len(value) and new is not None:
+        return [*value, new]
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return [
             changed(each, rest, new) if index == step else each for index, each in enumerate(value)
@@ -75,6 +79,9 @@ class EditableText:
             if is_index and int(step) < len(node.value):
                 node, above = node.value[int(step)], []
                 continue
+            is_last = depth == len(path) - 1 and new is not None
+            if isinstance(node, yaml.SequenceNode) and is_last and 0 < len(node.value) == step:
+                return self._appended(node, new)
             if not isinstance(node, yaml.MappingNode):
                 if new is not None and _is_null(node):
                     return self._replaced(node, None, _nested(path[depth:], new))
@@ -107,7 +114,7 @@ class EditableText:
             return TextEdit(at, at, self._pair(key, new))
         end = self.end(mapping.value[-1][1]) or self.at(mapping.value[-1][0].end_mark) + 1
         if mapping.flow_style:
-            return TextEdit(end, end, f", {self._pair(key, new)}")
+            return TextEdit(end, end, f",{self._flow_field(mapping, key, new)}")
         line_end = self.text.find(self._newline, end)
         at = len(self.text) if line_end < 0 else line_end
         indent = mapping.value[0][0].start_mark.column
@@ -115,6 +122,30 @@ class EditableText:
             f"{self._newline}{' ' * size}{line}" for size, line in self._block(indent, key, new)
         )
         return TextEdit(at, at, lines)
+
+    def _flow_field(self, mapping: yaml.MappingNode, key: str, new: Any) -> str:
+        """Return a field in flow style, on lines of its own where the others are."""
+        first = mapping.value[0][0].start_mark
+        if first.line == mapping.start_mark.line:
+            return f" {self._pair(key, new)}"
+        indent = " " * first.column
+        lines = [self._pair(key, new)]
+        if self._is_json:
+            start = self.at(mapping.start_mark)
+            above = self.text[self.text.rfind("\n", 0, start) + 1 : start]
+            step = first.column - (len(above) - len(above.lstrip())) or 1
+            written = json.dumps({key: new}, ensure_ascii=False, indent=step).splitlines()
+            lines = [line[step:] for line in written[1:-1]]
+        return "".join(f"{self._newline}{indent}{line}" for line in lines)
+
+    def _appended(self, items: yaml.SequenceNode, new: Any) -> TextEdit:
+        end = self.end(items.value[-1])
+        if items.flow_style:
+            return TextEdit(end, end, f", {self._flow(new)}")
+        line_end = self.text.find(self._newline, end)
+        at = len(self.text) if line_end < 0 else line_end
+        indent = " " * items.start_mark.column
+        return TextEdit(at, at, f"{self._newline}{indent}- {self._flow(new)}")
 
     def _removed(self, mapping: yaml.MappingNode, index: int) -> TextEdit:
         pairs = mapping.value

@@ -34,10 +34,13 @@ MUTATING = tuple(
 LOST = "spec.policyName"  # the fault of a binding without its policy, which Kubernetes ignores
 
 
-async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list[Native]:
-    """Return the bound policies of a cluster, and the faults of those that cannot be evaluated."""
+async def kubernetes_policies(lister: Lister, *, is_offline: bool = False) -> list[Native]:
+    """Return the bound policies of a cluster, and the faults of those that cannot be evaluated.
+
+    For a command (`is_offline`), also the mutating ones.
+    """
     found: dict[str, JsonObject] = {}
-    for resource in (*VALIDATING, *(MUTATING if mutating else ())):
+    for resource in (*VALIDATING, *(MUTATING if is_offline else ())):
         found |= {
             title_of(each): each
             async for each in lister.objects(resource)
@@ -53,7 +56,7 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     params = {kind: served[kind] for kind in map(_param_kind, documents) if kind in served}
     for resource in params.values():
         documents += [Document.of_object(each) async for each in lister.objects(resource)]
-    natives, _ = native_policies(documents, kinds_of(resources))
+    natives, _ = native_policies(documents, kinds_of(resources), is_offline=is_offline)
     bound = (each for each in natives if not any(path == LOST for path, _ in each.faults))
     return [_without_params(each, lister, params.get(_param_kind(each.document))) for each in bound]
 

@@ -45,10 +45,9 @@ class FixedFile:
         for line in difflib.unified_diff(before, after, name, name, lineterm=""):
             yield COMMAND.sub(r" \1\\x3a:", printable(line))
 
-    def write(self) -> str:
-        """Write the file; return a line for the user."""
+    def write(self) -> None:
+        """Write the file."""
         write_file(self.path, self.after, self.encoding)
-        return f"{self.path}: fixed {counted(self.count, 'field')}"
 
 
 def patch_of(
@@ -85,7 +84,9 @@ def _fixes_of(result: SubjectResult, *, defaults: bool) -> Iterator[tuple[PatchO
         yield from ((operation, each.patch_is_safe) for operation in each.patch)
     for operation in result.operations if defaults else ():
         if "value" in operation:
-            yield operation, True
+            # An `add` with an index inserts an item; the fix of a violation replaces it.
+            inserts = operation["op"] == "add" and operation["path"].rpartition("/")[2].isdigit()
+            yield ({**operation, "op": "insert"} if inserts else operation), True
 
 
 def fixed_files(
@@ -143,6 +144,14 @@ def _steps(pointer: str, value: Any) -> FieldPath:
     return tuple(path)
 
 
+def _appended(path: FieldPath, judged: Any, written: Any) -> FieldPath | None:
+    """Return the path of an item that is added at the end of a list; None if it is elsewhere."""
+    for step in path[:-1]:
+        judged, written = value_below(judged, step), value_below(written, step)
+    is_last = isinstance(judged, list) and judged == written and path[-1] == len(judged)
+    return path if is_last else None
+
+
 class FixedText:
     """A text whose documents are changed one field at a time.
 
@@ -167,7 +176,11 @@ class FixedText:
         for document, operation in fixes:
             index = places[document.place()]
             path = _steps(operation["path"], document.value)
-            written = written_path(path, document.value, self._documents[index].value)
+            own = self._documents[index].value
+            if operation["op"] == "insert" and isinstance(path[-1], int):
+                written = _appended(path, document.value, own)
+            else:
+                written = written_path(path, document.value, own)
             queue = queues.setdefault(index, [])
             if written is None:
                 left_out += 1

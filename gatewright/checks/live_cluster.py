@@ -68,7 +68,7 @@ class Live:
 
         Policies that cannot be evaluated become problems.
         """
-        found = await kubernetes_policies(self.lister, mutating=True)
+        found = await kubernetes_policies(self.lister, is_offline=True)
         for each in found:
             self._faults += [
                 InputProblem(f"{path}: {text}", SourceLocation(each.document.source))

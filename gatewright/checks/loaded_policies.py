@@ -67,7 +67,7 @@ class PoliciesInForce:
         replace those of the same name in `more`. Raises PolicySetError if an object is invalid,
         DocumentError if `sources` have no policy.
         """
-        found = read(documents, catalogue(), kinds)
+        found = read(documents, catalogue(), kinds, is_offline=True)
         if sources and not found.policies:
             raise DocumentError(f"{', '.join(map(str, sources))}: no policies")
         own = {each.name for each in found.policies if each.policy.judges_owned}

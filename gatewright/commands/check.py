@@ -1,9 +1,11 @@
 """`gatewright check`: judge manifests, or the objects of a cluster, as the webhook would."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,7 +16,7 @@ from gatewright.checks.changed_files import ChangedFiles, GitError
 from gatewright.checks.check_report import once_per_place
 from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
-from gatewright.checks.fixes import fixed_files
+from gatewright.checks.fixes import FixedFile, ReportedDocument, fixed_files
 from gatewright.checks.ignore_files import IGNORE_FILE
 from gatewright.checks.sources import Sources, read_sources
 from gatewright.checks.subjects import Subjects
@@ -42,6 +44,7 @@ from webhook.engine.match import Labels
 from webhook.harness.looked_up import written_images
 from webhook.messages import counted
 
+MAX_FIX_ROUNDS = 8  # of judging and fixing; two are usual
 PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no attention
 
 
@@ -186,11 +189,10 @@ def command(
 
     try:
         checker = judged()
-        wanted = checker.reported if fixes else []
-        files, notes = fixed_files(wanted, defaults=fix_defaults, unsafe=unsafe_fixes)
-        if files and not diff:
-            notes = [*(file.write() for file in files), *notes]
-            checker = judged()
+        files, notes = list[FixedFile](), list[str]()
+        if fixes:
+            fix_once = partial(fixed_files, defaults=fix_defaults, unsafe=unsafe_fixes)
+            checker, files, notes = _fix(checker, judged, fix_once, writes=not diff)
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
     checker.notes += notes
@@ -230,6 +232,32 @@ def _changed_sources(
     sources = read_sources(manifests, charts)
     sources.skipped.add("the policies have changed", "everything is judged")
     return sources
+
+
+def _fix(
+    checker: Checker,
+    judge: Callable[[], Checker],
+    fix_once: Callable[[list[ReportedDocument]], tuple[list[FixedFile], list[str]]],
+    *,
+    writes: bool,
+) -> tuple[Checker, list[FixedFile], list[str]]:
+    """Write fixed files and judge them again, until nothing is left to fix.
+
+    A fix may replace an alias, after which another one can be carried out. Return the last checker,
+    the files that would be fixed next, and the notes.
+    """
+    counts = Counter[Path]()
+    files, notes = fix_once(checker.reported)
+    for _ in range(MAX_FIX_ROUNDS if writes else 0):
+        if not files:
+            break
+        for file in files:
+            file.write()
+            counts[file.path] += file.count
+        checker = judge()
+        files, notes = fix_once(checker.reported)
+    fixed = (f"{path}: fixed {counted(count, 'field')}" for path, count in counts.items())
+    return checker, files, [*fixed, *notes]
 
 
 def _except(

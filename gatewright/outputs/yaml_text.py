@@ -5,6 +5,8 @@ from typing import Any
 
 import yaml
 
+from config.yaml_scalars import ScalarError, resolve
+
 
 class Written(yaml.SafeDumper):
     """Writes shared values in full each time."""
@@ -15,9 +17,16 @@ class Written(yaml.SafeDumper):
 
 
 def _text(dumper: Written, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar(
-        "tag:yaml.org,2002:str", value, style="|" if "\n" in value else None
-    )
+    style = "|" if "\n" in value else None if _is_text(value) else "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+def _is_text(value: str) -> bool:
+    """Whether a plain scalar is text for kubectl too, unlike `y` and `1e3`."""
+    try:
+        return isinstance(resolve(value), str)
+    except ScalarError:
+        return False
 
 
 Written.add_representer(str, _text)

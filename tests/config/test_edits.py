@@ -24,6 +24,14 @@ def edited(text, path, new, source="x.yaml"):
     ("text", "path", "new", "result"),
     [
         pytest.param("a: 1 # one\nb: 2\n", ("a",), 5, "a: 5 # one\nb: 2\n", id="a number"),
+        pytest.param(
+            "a:\n- x # why\nb: 1\n",
+            ("a", 1),
+            {"c": 1},
+            "a:\n- x # why\n- {c: 1}\nb: 1\n",
+            id="an item",
+        ),
+        pytest.param("a: [x]\n", ("a", 1), "y", 'a: [x, "y"]\n', id="an item in flow style"),
         pytest.param("a: 'x'\n", ("a",), "Always", "a: Always\n", id="a quoted string"),
         pytest.param("\ufeffa: 1\nb: 2\n", ("b",), 5, "\ufeffa: 1\nb: 5\n", id="after a BOM"),
         pytest.param(
@@ -111,6 +119,18 @@ def test_a_field_is_changed(text, path, new, result):
     assert edited(text, path, new) == result
 
 
+def test_json_keeps_its_layout():
+    """A field is on lines of its own where the others are, with their indentation."""
+    text = '{\n    "a": {\n        "b": [1]\n    },\n    "c": {"d": 1}\n}\n'
+    result = edited(text, ("a", "e"), {"f": {"g": [True]}}, "x.json")
+    result = edited(result, ("c", "e"), 1, "x.json")
+    assert result == (
+        '{\n    "a": {\n        "b": [1],\n        "e": {\n            "f": {\n'
+        '                "g": [\n                    true\n                ]\n            }\n'
+        '        }\n    },\n    "c": {"d": 1, "e": 1}\n}\n'
+    )
+
+
 def test_json_stays_json():
     """Keys and strings are quoted."""
     text = '{"a": {"b": 1},\n "c": "x"}\n'
@@ -123,7 +143,7 @@ def test_json_stays_json():
     [
         ("a: 1\n", ("b",), None),
         ("a: 1\n", ("a", "b"), 1),
-        ("a: [1]\n", ("a", 1), 1),
+        ("a: [1]\n", ("a", 2), 1),
         ("a: {}\n", ("a", "b", 0, "c"), 1),
     ],
 )

@@ -20,8 +20,8 @@ class Meter:
 
     __slots__ = ("left",)
 
-    def __init__(self) -> None:
-        self.left = BUDGET
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.left = budget
 
     def charge(self, units: int) -> None:
         """Take units from the budget. Raises BudgetError if it is used up."""

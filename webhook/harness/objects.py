@@ -1,5 +1,7 @@
 """Recognizes Kubernetes objects among YAML documents, and the kind that each is judged as."""
 
+import base64
+
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
 from kube.resource import JsonObject, group_version, group_version_kind
@@ -80,9 +82,18 @@ def namespace_of(object: JsonObject, namespace: str) -> str:
 
 
 def as_served(object: JsonObject) -> JsonObject:
-    """Return an object in its kind's current API group: `apps/v1`, not `extensions/v1beta1`."""
+    """Return an object as the API server converts it before admission.
+
+    It is in its kind's current API group: `apps/v1`, not `extensions/v1beta1`. The `stringData` of
+    a Secret is in its `data`.
+    """
     group, _, kind = group_version_kind(object)
     for api_version in MOVED.get(group, ()):
         if (group_version(api_version)[0], kind) in KINDS:
             return {**object, "apiVersion": api_version}
-    return object
+    texts = object.get("stringData") if (group, kind) == ("", "Secret") else None
+    if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
+        return object
+    encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+    others = {name: value for name, value in object.items() if name != "stringData"}
+    return {**others, "data": (object.get("data") or {}) | encoded} if texts else others

@@ -115,7 +115,7 @@ class Subject:
         Raises FaultsError or PolicySetError if they are invalid, or none.
         """
         if self.policy is None:
-            found = read(self.documents, catalogue)
+            found = read(self.documents, catalogue, is_offline=True)
             if not found.policies:
                 refuse("policies", "no policy in this file is in force, so nothing is tested")
             engine = WatchedEngine(in_force(found, catalogue, self.home))

@@ -28,6 +28,7 @@ PARAMS_NOT_FOUND = (
     "failed to configure binding: no params found for policy binding with `Deny` "
     "parameterNotFoundAction"
 )
+API_BUDGET = 10_000_000  # units for a policy, as many as in the API server
 NO_TYPE = ("", "")  # API version and kind of a document that is not an object
 
 Bindings = list[tuple[str, BindingSpec]]  # of a policy, by name
@@ -45,12 +46,13 @@ class Native:
 
 
 def native_policies(
-    documents: Iterable[Document], kinds: Sequence[Kind] = ()
+    documents: Iterable[Document], kinds: Sequence[Kind] = (), *, is_offline: bool = False
 ) -> tuple[list[Native], list[Document]]:
     """Return Kubernetes' policies among the documents, and the other documents.
 
     `kinds` are the judged kinds that the table of kinds lacks. Documents that are parameters of a
-    policy are not among the others.
+    policy are not among the others. Where no review waits (`is_offline`), expressions get the API
+    server's budget.
     """
     found: list[Native] = []
     unbound: list[Native] = []
@@ -81,7 +83,7 @@ def native_policies(
     for document, spec, of_policy in specs:
         values = [each.value for each in params if _type(each) == _param_type(spec)]
         try:
-            policies = tuple(_in_force(document, spec, of_policy, values, kinds))
+            policies = tuple(_in_force(document, spec, of_policy, values, kinds, is_offline))
             found.append(Native(document, policies, ()))
         except FaultsError as error:
             found.append(Native(document, (), error.faults))
@@ -140,6 +142,7 @@ def _in_force(
     bindings: Bindings,
     params: Sequence[JsonObject],
     kinds: Sequence[Kind],
+    is_offline: bool,
 ) -> Iterator[BoundPolicy]:
     """Yield the policy with each binding.
 
@@ -151,7 +154,8 @@ def _in_force(
     from webhook.policy_sets.rules import RuleParams, rule_policy
 
     targets = targets_of(spec.match_constraints, kinds)
-    found = Expressions(spec, has_params=spec.param_kind is not None)
+    budget = API_BUDGET if is_offline else None
+    found = Expressions(spec, has_params=spec.param_kind is not None, budget=budget)
     name = _name(document)
     for binding_name, binding in bindings:
         matches = spec.match_constraints, binding.match_resources

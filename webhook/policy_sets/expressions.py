@@ -10,6 +10,7 @@ from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
 from config.schemas import root_type
 from webhook.cel import (
+    BUDGET,
     CelError,
     CompileError,
     Frame,
@@ -24,7 +25,7 @@ from webhook.engine import Patch, Request, Violation
 from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE
 from webhook.policy_sets.cel_request import admission_request, completed, namespace_object
-from webhook.policy_sets.mutations import changed, differences
+from webhook.policy_sets.mutations import changed, differences, without_defaults
 from webhook.policy_sets.validations import CompiledValidation, is_of_sender
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
@@ -40,6 +41,7 @@ class Expressions:
         has_params: bool,
         faults: Sequence[tuple[str, str]] = (),
         is_of_tenant: bool = False,
+        budget: int | None = None,
     ) -> None:
         """Compile all expressions.
 
@@ -49,7 +51,7 @@ class Expressions:
         The policies of a tenant share one budget for each request, however many there are.
         """
         self.fails_closed = spec.failure_policy == "Fail"
-        self._is_of_tenant = is_of_tenant
+        self._is_of_tenant, self._budget = is_of_tenant, budget or BUDGET
         self._environment = ADMISSION if has_params else without_params(ADMISSION)
         self._faults: list[tuple[str, str]] = []
         self._reads: set[str] = set()  # names of expensive variables that some expression reads
@@ -158,7 +160,7 @@ class Expressions:
         }
         if self._is_of_tenant and request.budget is None:
             request.budget = Meter()
-        meter = request.budget if self._is_of_tenant else None
+        meter = request.budget if self._is_of_tenant else Meter(self._budget)
         variables.activation = self._environment.activation(values, meter)
         return variables.activation
 
@@ -219,7 +221,10 @@ class Expressions:
                 object = changed(object, value, patch_type, type)
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
-        yield from differences(completed(request)[0] or {}, object)
+        old = completed(request)[0] or {}
+        for patch in differences(old, object):
+            is_sent = old is request.object  # with the API's defaults, by the API server
+            yield patch if is_sent else without_defaults(patch, old, request.object)
 
 
 def describe(error: CompileError) -> str:

@@ -2,9 +2,10 @@
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from kube.resource import FieldPath, JsonObject
+from kube.resource import FieldPath, JsonObject, PathElement
 from webhook.engine import Patch
 from webhook.engine.jsonpatch import same
 from webhook.engine.policy import RuleError
@@ -57,6 +58,29 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < MAX_INTEGER:
         return int(value)
     return value
+
+
+def without_defaults(patch: Patch, old: Any, sent: Any) -> Patch:
+    """Return a patch of a list whose items that did not change are those that were sent.
+
+    `old` is the object that was `sent` with the API's defaults, which the patch would add to them.
+    """
+    for step in patch.path:
+        old, sent = _below(old, step), _below(sent, step)
+    if not (isinstance(patch.value, list) and isinstance(old, list) and isinstance(sent, list)):
+        return patch
+    if len(old) != len(sent):
+        return patch
+    kept = list(zip(old, sent, strict=True))
+    items = [next((own for all_, own in kept if same(all_, item)), item) for item in patch.value]
+    return replace(patch, value=items)
+
+
+def _below(value: Any, step: PathElement) -> Any:
+    try:
+        return value[step]
+    except (LookupError, TypeError):
+        return None
 
 
 def differences(old: Any, new: Any, at: FieldPath = ()) -> Iterator[Patch]:

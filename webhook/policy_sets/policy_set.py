@@ -36,17 +36,22 @@ class PolicySet:
 
 
 def read(
-    documents: Iterable[Document], catalogue: Catalogue, kinds: Sequence[Kind] = ()
+    documents: Iterable[Document],
+    catalogue: Catalogue,
+    kinds: Sequence[Kind] = (),
+    *,
+    is_offline: bool = False,
 ) -> PolicySet:
     """Return the policy set in the documents. Raises PolicySetError with all faults.
 
-    `kinds` are the judged kinds that the table of kinds lacks.
+    `kinds` are the judged kinds that the table of kinds lacks; `is_offline` is as for
+    native_policies.
     """
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
     places: dict[tuple[str | None, str], Document] = {}
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
-    native, documents = native_policies(documents, kinds)
+    native, documents = native_policies(documents, kinds, is_offline=is_offline)
     for each in native:
         faults += _lines(each.document, each.faults)
         for policy in each.policies:
