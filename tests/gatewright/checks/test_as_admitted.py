@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.documents import parse_documents
 from gatewright.cli import main
-from gatewright.outputs.yaml_text import written
 
 NATIVE = """\
 apiVersion: admissionregistration.k8s.io/v1
@@ -116,13 +114,6 @@ def test_defaults_of_the_api_are_not_written(check):
     item = '    - {name: log, image: "r.io/log:1"}\n'
     expected = POD.replace("  restartPolicy", f"{item}  restartPolicy")
     assert (Path("manifest.yaml").read_text(), code) == (expected, 0), out
-
-
-def test_written_yaml_is_read_as_the_same_text():
-    """Kubectl reads some plain words as booleans or numbers."""
-    texts = ["y", "N", "1e3", "0o7", "089", "1_0", ".inf", "~", "", "plain", "22:22"]
-    (document,) = parse_documents(written(dict.fromkeys(texts, texts)).encode(), "x.yaml")
-    assert document.value == dict.fromkeys(texts, texts)
 
 
 def test_a_fix_that_replaces_an_alias_ends_in_one_run(check):
