@@ -9,7 +9,8 @@ Python files. `api` has the types of all custom resources, `converters` converts
 versions, and `defaulting` applies the defaults of their schemas. `schemas` has the fields of
 Kubernetes' own kinds, `object_faults` finds what an object has wrong, and `built_in_defaults` has
 the values that the API server fills in. `crds`
-generates CustomResourceDefinitions. The other modules each handle the format of one field:
+generates CustomResourceDefinitions. `field_paths` reads paths of fields. The other modules each
+handle the format of one field:
 `config_maps`, `cron`, `data_versions`, `postgresql_names`, `printable`, `quantities`, `regexes` and
 `templates`.
 """

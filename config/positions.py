@@ -1,6 +1,5 @@
 """Finds the line and column of a field in the text of its document."""
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, Self
@@ -8,9 +7,9 @@ from typing import Protocol, Self
 import yaml
 
 from config.document_parts import DocumentPart
+from config.field_paths import split_path
 from config.yaml_parsers import compose, effective_pairs
 
-STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
 Position = tuple[int, int]  # line and column, both from 1
 
 
@@ -90,7 +89,7 @@ _root = lru_cache(maxsize=1)(compose)
 
 def _found(node: yaml.Node, path: str) -> yaml.Mark:
     mark = node.start_mark
-    for step in STEP.findall(path):
+    for step in split_path(path):
         if isinstance(node, yaml.SequenceNode) and step.startswith("["):
             item = _item(node, step[1:-1])
             if item is None:

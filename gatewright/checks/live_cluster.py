@@ -9,13 +9,14 @@ from controller.audit.inventory import existing, kinds_of, look_up
 from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
+from controller.reconcilers.resources import CONFIG_MAP
 from controller.registration.configurations import SYSTEM_NAMESPACES
 from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.outputs import InputProblem, SourceLocation
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
-from kube.resource import Resource, title_of
+from kube.resource import title_of
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest, judged
@@ -23,7 +24,6 @@ from webhook.known import Known
 from webhook.policy_sets.bound_objects import document_of
 from webhook.server import cluster_policies
 
-CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 # Label and name of the ConfigMap with the chart's policies.
 OF_THE_CHART, NAMED = ("app.kubernetes.io/component=webhook", "-policies")
 QPS = 50.0  # requests per second at most, like kubectl

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from config.positions import STEP, FieldPlaces, OneLine, Position
+from config.field_paths import split_path
+from config.positions import FieldPlaces, OneLine, Position
 from gatewright.checks.chart_values import ChartValues, values_path
 
 # The indentation with the dashes of list items, the key, and the value on its line.
@@ -68,7 +69,7 @@ class TemplatePlaces(FieldPlaces):
 
     def _location(self, path: str) -> tuple[str, Position]:
         position, block, written = (self.row + 1, 1), self.tokens, ""
-        steps = STEP.findall(path)
+        steps = split_path(path)
         for number, step in enumerate(steps):
             found = _item(block, step[1:-1]) if block[:1] and block[0].name == ITEM else None
             found = found or _key(block, step.strip("[]"))

@@ -1,12 +1,12 @@
 """Maps a child's field to the parent's, and reads or removes values at a message's path."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
+from config.field_paths import STEP, value_at
+
 ANY = "[*]"  # any entry of labels and annotations whose key has no prefix
 
 
@@ -36,14 +36,6 @@ def _may_have(value: Any, below: str) -> bool:
     return isinstance(value, list) if is_of_list else value is None or isinstance(value, dict)
 
 
-def value_at(object: Any, path: str) -> Any:
-    """Return the value at a path in the notation of messages; None if it is absent."""
-    value = object
-    for found in STEP.finditer(path):
-        value = _entry(value, found[1] if found[2] is None else found[2])
-    return value
-
-
 def without_field(object: Any, path: str) -> Any:
     """Return a copy without the value at a path; an item of a list is {} first, then removed."""
     copied = orjson.loads(orjson.dumps(object))
@@ -56,16 +48,3 @@ def without_field(object: Any, path: str) -> Any:
         at = next((index for index, each in enumerate(above) if each is item), len(above))
         above[at : at + 1] = [{}] if item else []
     return copied
-
-
-def _entry(value: Any, step: str) -> Any:
-    if isinstance(value, dict):
-        return value.get(step)
-    if not isinstance(value, list):
-        return None
-    if step.isdigit():
-        return value[int(step)] if int(step) < len(value) else None
-    key, _, expected = step.partition("=")
-    return next(
-        (each for each in value if isinstance(each, dict) and each.get(key) == expected), None
-    )

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from config.faults import FaultsError, did_you_mean, refuse
+from config.field_paths import value_at
 from config.schemas import root_type, unknown_fields
 from kube.resource import JsonObject, group_version_kind
 from webhook.engine import BoundPolicy, Policy
 from webhook.engine.kinds import KINDS, Kind, plural
-from webhook.engine.origins import value_at
 from webhook.harness.bases import at, has_smallest, merge, pod_path, reviewed_namespace, smallest
 from webhook.harness.case_file import Case, ExpectedAnswer
 from webhook.harness.looked_up import CaseFaults

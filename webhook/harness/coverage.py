@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from config.field_paths import value_at
 from webhook.engine import BoundPolicy, Outcome
-from webhook.engine.origins import value_at
 from webhook.harness.bases import pod_path
 from webhook.harness.cases import Trial
 from webhook.harness.trial import Tried

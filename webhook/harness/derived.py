@@ -4,7 +4,7 @@ import copy
 import re
 from dataclasses import replace
 
-from webhook.engine.origins import value_at
+from config.field_paths import value_at
 from webhook.harness.bases import POD_SPEC, has_smallest, pod_path, smallest
 from webhook.harness.case_file import Derivation, Expected, ExpectedAnswer
 from webhook.harness.reviews import Admission

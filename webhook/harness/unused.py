@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from config.api.match import LabelSelector
 from config.faults import did_you_mean
+from config.field_paths import value_at
 from webhook import review
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS
-from webhook.engine.origins import value_at
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import review as encode

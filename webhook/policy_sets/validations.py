@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from config.api.rules import Validation
+from config.field_paths import STEP, value_at
 from webhook.cel import CelError, Frame, Program, Steps
 from webhook.engine import Violation
-from webhook.engine.origins import STEP, value_at
 from webhook.engine.request import what_is_written
 from webhook.engine.violation import shown
 

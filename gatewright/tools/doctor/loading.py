@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 
 from config.documents import Document
 from controller.audit.listing import Lister
+from controller.reconcilers.resources import SECRET
 from gatewright.outputs import InputProblem
 from gatewright.tools.doctor.callers import callers
 from gatewright.tools.doctor.issuers import ISSUERS
@@ -14,7 +15,6 @@ from gatewright.tools.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource
 
-SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
 PUBLIC = ("tls.crt", "ca.crt")  # what is kept of a Secret: no key
 BY_NAME = "Secret"  # never listed: only Secrets that serving pods mount are read

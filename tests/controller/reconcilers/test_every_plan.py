@@ -9,6 +9,7 @@ import pytest
 
 from config.crds import definition
 from config.defaulting import defaulted
+from config.field_paths import STEP
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
@@ -27,7 +28,6 @@ from tests.controller.reconcilers.every_kind import (
     templates,
 )
 from webhook.engine import Engine
-from webhook.engine.origins import STEP
 from webhook.harness.reviews import Admission, ask
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force

@@ -2,7 +2,8 @@
 
 import pytest
 
-from webhook.engine.origins import traced, value_at
+from config.field_paths import value_at
+from webhook.engine.origins import traced
 
 CONTAINER = "spec.template.spec.containers[name=app]"
 ORIGIN = {
