@@ -55,10 +55,10 @@ OURS = {  # the check that a file is about, by the name that Kubernetes gives it
 @pytest.fixture(scope="module")
 def testdata(pytestconfig: pytest.Config) -> Path:
     """The directory of the pods."""
-    return available(pytestconfig, _testdata)
+    return available(pytestconfig, library_of_pods)
 
 
-def _testdata() -> Path:
+def library_of_pods() -> Path:
     """Return Go's directory with the module's pods; the module is downloaded if it is missing."""
     version = re.search(rf"{MODULE} (v\S+)", GO_MOD.read_text())[1]
     command = ["go", "mod", "download", "-json", f"{MODULE}@{version}"]

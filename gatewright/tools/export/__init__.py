@@ -1,7 +1,8 @@
 """Write policy sets as Kubernetes' own admission policies, with a list of the losses. Pure.
 
 `native` writes policies and bindings, `scopes` their match constraints and conditions, `files` the
-text, and `counterparts` has the built-in policies that CEL can express.
+text, and `counterparts` has the built-in policies that CEL can express: `security_rules` those of
+Pod Security, by the forms of `pod_rules`.
 """
 
 from gatewright.tools.export.files import static_files, text_of

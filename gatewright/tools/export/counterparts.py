@@ -1,44 +1,109 @@
-"""The CEL expressions of built-in policies that CEL expresses exactly, by their parameters."""
+"""The CEL rules of built-in policies that CEL expresses exactly, by their parameters."""
 
 from collections.abc import Callable
 from typing import Any
 
 from gatewright.tools.cel_text import literal
+from gatewright.tools.export.pod_rules import (
+    CelRule,
+    in_user_namespaces,
+    of_containers,
+    on_windows,
+)
+from gatewright.tools.export.security_rules import CHECK_RULES, pod_security
 
-Rule = tuple[str, str]  # expression and message
-PODS = {
-    "pod": "object.kind == 'Pod' ? object.?spec.orValue({}) : object.kind == 'CronJob' ? "
-    "object.?spec.?jobTemplate.?spec.?template.?spec.orValue({}) : object.kind == 'PodTemplate' ? "
-    "object.?template.?spec.orValue({}) : object.?spec.?template.?spec.orValue({})",
-    "containers": "variables.pod.?containers.orValue([]) + "
-    "variables.pod.?initContainers.orValue([]) + variables.pod.?ephemeralContainers.orValue([])",
-}
-
-
-def _privileged(_: Any) -> list[Rule]:
-    test = "!container.?securityContext.?privileged.orValue(false)"
-    return [(f"variables.containers.all(container, {test})", "containers must not run privileged")]
+# A function returns no rules for parameters that CEL cannot express.
+Counterpart = Callable[[Any], list[CelRule]]
 
 
-def _host_namespaces(params: Any) -> list[Rule]:
-    message = "pods must not use namespaces of the node"
-    return [
-        (f"!variables.pod.?{field}.orValue(false)", f"{field}: {message}")
-        for field in ("hostNetwork", "hostPID", "hostIPC")
-        if field not in params.allowed
-    ]
+def _exempting(name: str, exempt: Callable[[list[CelRule]], list[CelRule]]) -> Counterpart:
+    return lambda params: exempt(CHECK_RULES[name](params))
 
 
-def _service_types(params: Any) -> list[Rule]:
+def _service_types(params: Any) -> list[CelRule]:
     if params.internal:
         return []
     test = f"!(object.spec.?type.orValue('ClusterIP') in {literal(params.forbidden)})"
-    return [(test, "Services of this type are not allowed")]
+    return [CelRule(test, "Services of this type are not allowed")]
 
 
-# A function returns no rules for parameters that CEL cannot express.
-COUNTERPARTS: dict[str, Callable[[Any], list[Rule]]] = {
-    "privileged-containers": _privileged,
-    "host-namespaces": _host_namespaces,
+def _host_paths(params: Any) -> list[CelRule]:
+    rules = CHECK_RULES["host-path-volumes"](params)
+    of_volume = "object.kind != 'PersistentVolume' || !has(object.spec.hostPath)"
+    message = "pods must not mount paths of the node"
+    return [*rules, CelRule(of_volume, f"spec.hostPath: {message}")] if rules else []
+
+
+def _replica_limits(params: Any) -> list[CelRule]:
+    if params.minimum:
+        return []  # the minimum of a ReplicaSet depends on its owner
+    message = f"{params.tier} workloads cannot exceed {params.maximum} replicas"
+    return [
+        CelRule(
+            f"object.?spec.?{name}.orValue(0) <= {params.maximum}",
+            f"spec.{name}: {message}",
+            f"'spec.{name}: ' + string(object.spec.{name}) + {literal(f'; {message}')}",
+        )
+        for name in ("replicas", "minReplicas", "maxReplicas")
+    ]
+
+
+def _resource_limits(params: Any) -> list[CelRule]:
+    if params.limit_ranges:
+        return []
+    rules = []
+    for name in params.required:
+        tests = [
+            f"{holder}.?resources.?limits[?{literal(name)}].{_is_set(name)}"
+            for holder in ("variables.pod", "container")
+        ]
+        message = f"resources.limits.{name}: resource limits required in {params.tier}"
+        rules.append(of_containers(" || ".join(tests), message, ephemeral=False))
+    return rules
+
+
+def _is_set(name: str) -> str:
+    """Return the test of an optional limit; 0 cpu or memory counts as none."""
+    if name == "ephemeral-storage":
+        return "hasValue()"
+    return "optMap(limit, quantity(string(limit)).isGreaterThan(quantity('0'))).orValue(false)"
+
+
+def _read_only(params: Any) -> list[CelRule]:
+    test = "container.?securityContext.?readOnlyRootFilesystem.orValue(false)"
+    message = "securityContext.readOnlyRootFilesystem: must be true"
+    return on_windows([of_containers(test, message, ephemeral=params.ephemeral)])
+
+
+def _interactive(params: Any) -> list[CelRule]:
+    return [
+        of_containers(
+            f"!container.?{field}.orValue(false)",
+            f"{field}: containers do not request stdin or a TTY",
+            ephemeral=params.ephemeral,
+        )
+        for field in ("stdin", "tty")
+    ]
+
+
+COUNTERPARTS: dict[str, Counterpart] = {
+    "pod-security": pod_security,
+    **{
+        name: CHECK_RULES[name]
+        for name in (
+            "app-armor", "host-namespaces", "host-ports", "host-probes", "privileged-containers",
+            "proc-mount", "selinux-options", "sysctls", "volume-types", "windows-host-process",
+        )
+    },
+    "capabilities": _exempting("capabilities", on_windows),
+    "privilege-escalation": _exempting("privilege-escalation", on_windows),
+    "seccomp-profiles": _exempting("seccomp-profiles", on_windows),
+    "run-as-non-root": _exempting("run-as-non-root", in_user_namespaces),
+    "run-as-user": _exempting("run-as-user", in_user_namespaces),
+    "host-path-volumes": _host_paths,
+    "interactive-containers": _interactive,
+    "read-only-root-filesystem": _read_only,
+    "replica-limits": _replica_limits,
+    "resource-limits": _resource_limits,
     "service-types": _service_types,
-}
+}  # fmt: skip

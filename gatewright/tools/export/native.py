@@ -10,7 +10,8 @@ from config.api.policy import AdmissionPolicySpec
 from config.documents import Document
 from config.faults import parse
 from gatewright.tools.cel_text import literal
-from gatewright.tools.export.counterparts import COUNTERPARTS, PODS
+from gatewright.tools.export.counterparts import COUNTERPARTS
+from gatewright.tools.export.pod_rules import used_variables
 from gatewright.tools.export.scopes import conditions, constraints
 from kube.resource import JsonObject
 from webhook.engine.kinds import CREATE_AND_UPDATE, Target
@@ -23,7 +24,12 @@ TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 PARAMS = re.compile(r"(?<![\w.])params\b")
 # Functions and syntax that the API server's CEL lacks.
 BEYOND = re.compile(r"\bmath\.|\bbase64\.|`")
-NATIVE = ("", "apps", "batch")  # API groups that built-in policies with a counterpart judge
+NATIVE = (
+    "",
+    "apps",
+    "batch",
+    "autoscaling",
+)  # API groups that built-in policies with a counterpart judge
 TOLERATED = "updates that do not worsen a violation are denied too"
 
 
@@ -71,13 +77,21 @@ def _export(found: ExportedPolicy, spec: AdmissionPolicySpec, namespace: str, en
         name = f"{before}{found.name}{suffix}{ending}"
         match = conditions(clause, spec.match.exclude, namespace)
         found.objects += _objects(name, spec, rules, constraints(clause, targets), match)
-    if spec.validations or spec.policy:
-        if spec.allow_existing_violations:
-            found.lost.append(TOLERATED)
-        if any(each.path for each in spec.validations) or spec.policy:
-            found.lost.append("messages do not name the field and its value")
-        if {"Deny", "Warn"} <= set(spec.validation_actions):
-            found.lost.append("Warn: the API server does not take it beside Deny")
+    found.lost += _losses(spec)
+
+
+def _losses(spec: AdmissionPolicySpec) -> Iterator[str]:
+    """Yield what the API server's policies cannot do."""
+    if not (spec.validations or spec.policy):
+        return
+    if spec.allow_existing_violations:
+        yield TOLERATED
+    if any(each.path for each in spec.validations):
+        yield "messages do not name the field and its value"
+    if spec.policy:
+        yield "a denial names the first field that violates a rule, without its value"
+    if {"Deny", "Warn"} <= set(spec.validation_actions):
+        yield "Warn: the API server does not take it beside Deny"
 
 
 def _expressions(value: Any) -> Iterator[str]:
@@ -118,13 +132,8 @@ def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | Non
         found.lost.append(f"not exported: CEL does not express {spec.policy} exactly")
         return None
     found.lost.append("custom resources, and what is created for them, are not judged")
-    validations = [{"expression": test, "message": text} for test, text in expressions]
-    used = str(validations)
-    names = (
-        [*PODS] if "variables.containers" in used else ["pod"] if "variables.pod" in used else []
-    )
-    variables = [{"name": each, "expression": PODS[each]} for each in names]
-    return {"variables": variables, "validations": validations}
+    validations = [each.validation for each in expressions]
+    return {"variables": used_variables(expressions), "validations": validations}
 
 
 def _constant(value: Any) -> str:

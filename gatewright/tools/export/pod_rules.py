@@ -1,0 +1,96 @@
+"""Rules in CEL about pods, pod templates and their containers."""
+
+from dataclasses import dataclass, replace
+
+from gatewright.tools.cel_text import grouped, literal, negated
+
+TEMPLATE = (
+    "object.kind == 'Pod' ? dyn(object) : object.kind == 'CronJob' ? "
+    "object.?spec.?jobTemplate.?spec.?template.orValue({}) : object.kind == 'PodTemplate' ? "
+    "object.?template.orValue({}) : object.?spec.?template.orValue({})"
+)
+# The variables that rules read; each may read those before it.
+VARIABLES = {
+    "template": TEMPLATE,
+    "pod": "variables.template.?spec.orValue({})",
+    "annotations": "variables.template.?metadata.?annotations.orValue({})",
+    "running": "variables.pod.?containers.orValue([]) + variables.pod.?initContainers.orValue([])",
+    "containers": "variables.running + variables.pod.?ephemeralContainers.orValue([])",
+    "contexts": "([variables.pod] + variables.containers)"
+    ".filter(holder, has(holder.securityContext))",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CelRule:
+    """A validation: an expression, its message, and an expression for a message with more."""
+
+    expression: str
+    message: str
+    message_expression: str = ""
+
+    @property
+    def validation(self) -> dict[str, str]:
+        """The rule as a validation of a ValidatingAdmissionPolicy."""
+        found = {"expression": self.expression, "message": self.message}
+        if self.message_expression:
+            found["messageExpression"] = self.message_expression
+        return found
+
+
+def of_pod(test: str, message: str) -> CelRule:
+    """Return a rule about the spec of a pod, or about what all its records share."""
+    return CelRule(test, message)
+
+
+def of_containers(test: str, message: str, *, ephemeral: bool = True) -> CelRule:
+    """Return a rule that each container passes; the message names those that do not."""
+    containers = "variables.containers" if ephemeral else "variables.running"
+    bad = f"{containers}.filter(container, {negated(test)})"
+    names = f"{bad}.map(container, container.name).join(', ')"
+    return CelRule(
+        f"{containers}.all(container, {test})",
+        message,
+        f"'containers ' + {names} + {literal(f': {message}')}",
+    )
+
+
+def of_contexts(test: str, message: str) -> CelRule:
+    """Return a rule that each security context passes: `holder.securityContext`.
+
+    The message names the pod or the containers.
+    """
+    bad = f"variables.contexts.filter(holder, {negated(test)})"
+    names = f"{bad}.map(holder, has(holder.name) ? holder.name : 'the pod').join(', ')"
+    return CelRule(
+        f"variables.contexts.all(holder, {test})",
+        message,
+        f"{names} + {literal(f': {message}')}",
+    )
+
+
+def unless(condition: str, rules: list[CelRule]) -> list[CelRule]:
+    """Return rules that pass where a condition holds."""
+    return [
+        replace(each, expression=f"{condition} || {grouped(each.expression)}") for each in rules
+    ]
+
+
+def on_windows(rules: list[CelRule]) -> list[CelRule]:
+    """Return rules that do not judge pods of Windows."""
+    return unless("variables.pod.?os.?name.orValue('') == 'windows'", rules)
+
+
+def in_user_namespaces(rules: list[CelRule]) -> list[CelRule]:
+    """Return rules that do not judge pods in a user namespace."""
+    return unless("!variables.pod.?hostUsers.orValue(true)", rules)
+
+
+def used_variables(rules: list[CelRule]) -> list[dict[str, str]]:
+    """Return the variables that rules read, with those that these read."""
+    text, found = str(rules), list[str]()
+    for name in reversed(VARIABLES):
+        if f"variables.{name}" in text:
+            found.insert(0, name)
+            text += VARIABLES[name]
+    return [{"name": name, "expression": VARIABLES[name]} for name in found]
