@@ -18,6 +18,7 @@ from gatewright.checks.check_report import check_infos, place, problem
 from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.loaded_policies import PoliciesInForce
+from gatewright.checks.pod_paths import missing_pod_paths
 from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, PolicyInfo, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
@@ -65,7 +66,10 @@ class Checker:
         self.settings, self.home, self.subjects = settings, home, subjects
         self.results: list[SubjectResult] = []
         self.problems: list[InputProblem] = []
-        self.notes = [] if subjects.sources is None else [*subjects.sources.notes]
+        sources = subjects.sources
+        self.notes = (
+            [*sources.notes, *missing_pod_paths(sources.documents)] if sources is not None else []
+        )
         self.reported: list[ReportedDocument] = []
         """The manifests with their results."""
         self.images = NO_IMAGES

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from config.api.definition import Definition
@@ -144,7 +144,7 @@ SESSIONS = (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",
 SCALES = tuple(Target(each, "scale", ("UPDATE",)) for each in POD_KINDS if each.scales)
 SETS = ("pods", "scalable", "namespaced", "all", "exec", "scale")
 POD_KIND = re.compile(
-    r"([a-z0-9-]+)\.([a-z0-9.-]+)/(v[a-z0-9]+)/([A-Za-z0-9]+)=([A-Za-z0-9.]*spec)"
+    r"([a-z0-9-]+\.[a-z0-9.-]+)/(v[a-z0-9]+)/([A-Z][A-Za-z0-9]*)=([A-Za-z0-9.]*spec)"
 )
 
 
@@ -215,20 +215,39 @@ def add_kind(about: Definition) -> None:
 
 
 def add_pod_kind(text: str) -> None:
-    """Add a custom kind with pods: `rollouts.argoproj.io/v1/Rollout=spec.template.spec`.
+    """Add a custom kind with pods: `argoproj.io/v1alpha1/Rollout=spec.template.spec`.
 
-    Called when a process starts, before any policy is put in force. Raises ValueError if `text` has
-    another form, or names a built-in kind. If a policy names a kind by name only, a built-in kind
-    takes precedence.
+    The plural may stand before the group. Called when a process starts, before any policy is put in
+    force. Raises ValueError if `text` has another form, or names a built-in kind. If a policy names
+    a kind by name only, a built-in kind takes precedence.
     """
     found = POD_KIND.fullmatch(text)
     if found is None:
-        form = "PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec"
-        raise ValueError(f'"{text}" is not of the form {form}')
-    plural, group, version, kind, path = found.groups()
-    if (group, kind) in OURS:
-        raise ValueError(f"{kind} of {group} is built in; register only custom kinds")
-    KINDS[group, kind] = Kind(group, kind, plural, versions=(version,), pod_spec=path)
+        form = "GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec"
+        lists = "; a path through a list cannot be judged here: the pods are, when they are created"
+        raise ValueError(f'"{text}" is not of the form {form}{lists * ("[" in text)}')
+    group, version, name, path = found.groups()
+    for each in _read_both_ways(group, name):
+        if (each.group, each.kind) in OURS:
+            raise ValueError(f"{name} of {each.group} is built in; register only custom kinds")
+        kind = replace(each, versions=(version,), pod_spec=path)
+        KINDS[kind.group, kind.kind] = kind
+
+
+def _read_both_ways(group: str, name: str) -> list[Kind]:
+    """Return the kinds that a group can mean, which may begin with the plural; as in `kinds`."""
+    first, _, rest = group.partition(".")
+    of_group, in_full = Kind(group, name, plural(name)), Kind(rest, name, first)
+    if first == plural(name):
+        return [in_full]
+    if "." not in rest or first[0] != name[0].lower():
+        return [of_group]
+    return [of_group, in_full]
+
+
+def custom_pod_kinds() -> list[Kind]:
+    """Return the kinds that `add_pod_kind` added."""
+    return [kind for key, kind in KINDS.items() if key not in OURS and kind.pod_spec]
 
 
 def resource_of(group: str, kind: str) -> str:

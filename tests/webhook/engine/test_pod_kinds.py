@@ -65,6 +65,33 @@ def test_a_custom_kind_is_among_the_judged_kinds():
     assert (kind.group, kind.versions, kind.plural) == ("argoproj.io", ("v1alpha1",), "rollouts")
 
 
+@pytest.mark.parametrize(
+    ("text", "resources"),
+    [
+        ("argoproj.io/v1alpha1/Rollout=spec.template.spec", {"rollouts.argoproj.io"}),
+        ("keda.sh/v1alpha1/ScaledJob=spec.jobTargetRef.template.spec", {"scaledjobs.keda.sh"}),
+        ("services.serving.knative.dev/v1/Service=spec.template.spec", {SERVICE.partition("/")[0]}),
+        # Either a group of three parts, or an unusual plural before one of two.
+        (
+            "serving.knative.dev/v1/Service=spec.template.spec",
+            {"services.serving.knative.dev", "serving.knative.dev"},
+        ),
+    ],
+)
+def test_a_custom_kind_is_named_as_in_match(text, resources):
+    """By apiVersion and kind, with or without the plural."""
+    known = set(KINDS)
+    add_pod_kind(text)
+    added = [kind for key, kind in KINDS.items() if key not in known]
+    assert {f"{each.plural}.{each.group}" for each in added} == resources
+
+
+def test_a_path_through_a_list_is_an_error():
+    """The message says what judges those pods."""
+    with pytest.raises(ValueError, match="a path through a list cannot be judged here"):
+        add_pod_kind("batch.volcano.sh/v1alpha1/Job=spec.tasks[].template.spec")
+
+
 def test_the_path_ends_in_spec():
     """It may have any depth; the pods' metadata is beside it."""
     add_pod_kind("clones.apps.kruise.io/v1alpha1/CloneSet=spec.jobs.template.spec")
