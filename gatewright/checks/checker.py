@@ -19,6 +19,7 @@ from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.pod_paths import missing_pod_paths
+from gatewright.checks.policy_selection import PolicySelection
 from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, PolicyInfo, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
@@ -32,6 +33,7 @@ from webhook.policy_sets.policy_set import PolicySet
 if TYPE_CHECKING:
     from gatewright.checks.live_cluster import Live
 
+ALL = PolicySelection()
 NO_POLICIES = (
     "no policies given: name policy sets with --policies, or a cluster that has some with "
     "--kubeconfig"
@@ -55,6 +57,7 @@ class Checker:
         *,
         registry_access: bool = False,
         counts_exceptions: bool = False,
+        selection: PolicySelection = ALL,
     ) -> None:
         """Use these settings for policies and for planned objects.
 
@@ -63,6 +66,7 @@ class Checker:
         """
         self._more_exceptions: Sequence[Document] = ()
         self._registry_access, self._counts = registry_access, counts_exceptions
+        self._selection = selection
         self.settings, self.home, self.subjects = settings, home, subjects
         self.results: list[SubjectResult] = []
         self.problems: list[InputProblem] = []
@@ -152,7 +156,7 @@ class Checker:
         planners = self._planners()
         return [
             PoliciesInForce.read(
-                [*documents_at(paths), *self._more_exceptions],
+                [*self._selection.of(documents_at(paths)), *self._more_exceptions],
                 self.home,
                 planners,
                 now,

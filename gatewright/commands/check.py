@@ -18,6 +18,8 @@ from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
 from gatewright.checks.fixes import FixedFile, ReportedDocument, fixed_files
 from gatewright.checks.ignore_files import IGNORE_FILE
+from gatewright.checks.policy_selection import PolicySelection
+from gatewright.checks.project_file import NO_PROJECT_FILE, ProjectCommand
 from gatewright.checks.sources import Sources, read_sources
 from gatewright.checks.subjects import Subjects
 from gatewright.checks.written_exceptions import ExceptionWriter
@@ -48,7 +50,7 @@ MAX_FIX_ROUNDS = 8  # of judging and fixing; two are usual
 PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no attention
 
 
-@click.command
+@click.command(cls=ProjectCommand)
 @settings_options(
     "policies",
     "registry",
@@ -57,6 +59,13 @@ PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need n
     *POLICIES,
     *REGISTRIES,
     *CLUSTER,
+)
+@NO_PROJECT_FILE
+@click.option(
+    "--select", multiple=True, metavar="POLICY", help="judge only by this policy; may be repeated"
+)
+@click.option(
+    "--ignore", multiple=True, metavar="POLICY", help="do not judge by this policy; may be repeated"
 )
 @OUTPUTS
 @FAIL_ON
@@ -127,6 +136,8 @@ def command(
     namespace_labels: Mapping[str, Labels],
     changed: str | None,
     home: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
     *,
     changed_files: bool,
     fix: bool,
@@ -151,6 +162,9 @@ def command(
     from the cluster and, without --policies, the policies too, with the ValidatingAdmissionPolicies
     and MutatingAdmissionPolicies that are bound. Without MANIFESTs, the objects in the cluster are
     judged. Nothing is written to it.
+
+    Without other arguments, the options are those of .gatewright.yaml or of [tool.gatewright] in
+    pyproject.toml.
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…', or --kubeconfig.")
@@ -183,6 +197,7 @@ def command(
                 applies=names_namespace(),
             ),
             registry_access=registry_access,
+            selection=PolicySelection(select, ignore),
         )
         asyncio.run(checker.run())
         return checker

@@ -1,5 +1,6 @@
 """Settings as command-line options: names, help and defaults come from the settings model."""
 
+import os
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -8,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from pydantic.fields import FieldInfo
 
 from config.faults import FaultsError
 from config.presets import policy_path
-from config.settings import Settings, load_settings
+from config.settings import PREFIX, Settings, load_settings
 from controller.reconcilers import added_kinds
 
 Command = Callable[..., Any]
@@ -149,11 +151,7 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         def loaded(*args: Any, config: Path | None, **options: Any) -> Any:
             source = click.get_current_context().get_parameter_source
-            flags = {
-                name: options.pop(name)
-                for name in names
-                if source(name) is click.core.ParameterSource.COMMANDLINE
-            }
+            flags = {name: options.pop(name) for name in names if _is_given(name, source(name))}
             for name in names:
                 options.pop(name, None)
             try:
@@ -172,6 +170,13 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
         return wrapped
 
     return decorate
+
+
+def _is_given(name: str, source: ParameterSource | None) -> bool:
+    """Whether an option is on the command line, or in a project file and not in the environment."""
+    if source is ParameterSource.DEFAULT_MAP:
+        return f"{PREFIX}{name.upper()}" not in os.environ
+    return source is ParameterSource.COMMANDLINE
 
 
 def take_in(settings: Settings) -> None:
