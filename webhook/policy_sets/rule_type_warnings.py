@@ -20,7 +20,6 @@ from webhook.engine import BoundPolicy, Params, Policy, Request, Violation, Viol
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.rule_types import check_types
 
 
 def validate(request: Request, params: Params) -> Violations:
@@ -31,6 +30,9 @@ def validate(request: Request, params: Params) -> Violations:
         return  # policy-objects denies it
     if not isinstance(bound, BoundPolicy) or not bound.evaluates:
         return
+    # Imported here: it imports CEL, and this policy is in force in every process.
+    from webhook.policy_sets.rule_types import check_types
+
     spec = AdmissionPolicySpec.model_validate(request.value["spec"])
     for fault in check_types(spec, bound.policy.targets):
         fix = "correct it, or test `object.kind` first"
