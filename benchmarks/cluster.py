@@ -78,7 +78,10 @@ class Cluster:
         finally:
             if process.died:
                 sys.exit(process.tail())
-            process.end(30)
+            if verb == "controller":
+                process.end(30)
+            else:  # on SIGTERM it would wait for the API server to close its connections
+                process.kill()
 
     def written(self, what: str, namespace: str, count: int, pace: float = 0.0) -> dict[str, float]:
         """Write objects in a separate process.

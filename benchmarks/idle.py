@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 from base64 import b64decode
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.cluster import ROOT, Cluster
+from benchmarks.cluster import ROOT, Cluster, Running
 from benchmarks.measured import megabytes, progress, settled
 from tests.controlplane.processes import free_ports
 from tests.gatewright.started import registered
@@ -65,10 +66,26 @@ def registering(cluster: Cluster) -> Idle:
     The registration is removed afterwards.
     """
     progress("idle, as the chart runs it")
+    cluster.plane.create_namespace(HOME)
+    with registering_processes(cluster, "--policies", str(POLICIES)) as processes:
+        controller = processes["controller"]
+        cpu = settled(controller.pid)
+        found = _idle("as the chart runs it", cpu, megabytes(controller.pid))
+    configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    cluster.plane.kubectl("delete", configurations, "gatewright")
+    return found
+
+
+@contextmanager
+def registering_processes(cluster: Cluster, *options: str) -> Iterator[dict[str, Running]]:
+    """Run a controller that registers a webhook, and the webhook, by name, until the context exits.
+
+    Only the controller gets the option --kinds.
+    """
     plane = cluster.plane
-    plane.create_namespace(HOME)
     (port,) = free_ports(1)
-    common = ("--namespace", HOME, "--policies", str(POLICIES))
+    common = ("--namespace", HOME)
+    policies = () if "--kinds" in options else options
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
         empty = {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -78,24 +95,16 @@ def registering(cluster: Cluster) -> Idle:
         plane.kubectl("create", "-f", "-", input=json.dumps(empty))
     url = ("--webhook-configuration", "gatewright", "--webhook-url", f"https://127.0.0.1:{port}")
     with ExitStack() as stack:
-        controller = stack.enter_context(cluster.running("controller", *common, *url))
+        controller = stack.enter_context(cluster.running("controller", *common, *options, *url))
         pair = _pair(cluster, cluster.directory)
-        listen = ("--listen", f"127.0.0.1:{port}")
-        stack.enter_context(
-            cluster.running(
-                "webhook", *common, *listen, "--tls-cert", pair[0], "--tls-key", pair[1]
-            )
-        )
+        listen = ("--listen", f"127.0.0.1:{port}", "--tls-cert", pair[0], "--tls-key", pair[1])
+        webhook = stack.enter_context(cluster.running("webhook", *common, *policies, *listen))
         deadline = time.monotonic() + READY_WITHIN
-        while registered(plane) != {"validate", "mutate"}:
+        while "validate" not in registered(plane):
             if time.monotonic() > deadline:
                 sys.exit(f"no webhook is registered within {READY_WITHIN:.0f} s")
             time.sleep(0.5)
-        cpu = settled(controller.pid)
-        found = _idle("as the chart runs it", cpu, megabytes(controller.pid))
-    configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
-    plane.kubectl("delete", configurations, "gatewright")
-    return found
+        yield {"webhook": webhook, "controller": controller}
 
 
 def _pair(cluster: Cluster, directory: Path) -> list[str]:

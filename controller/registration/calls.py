@@ -130,15 +130,16 @@ def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
     numbers = _version_sets((*demands.platform, *demands.tenants))
     found: dict[WebhookCall, list[DemandKey]] = {}
     widened = {key for group in groups if group.widened for key in group.keys}
+    taken = NamePatterns(tenants.names, match=False)
     for group in groups:
-        for key in group.keys:
-            left_out = {excluded}
-            if key in tenants.taken:
-                left_out.add(NamePatterns(tenants.names, match=False))
-            for place in group.fit.scopes:
-                left = scope.simplified(place | left_out)
-                if left is not None:
-                    call = WebhookCall(left, group.users, group.groups, numbers[key[0]])
+        for keys, left_out in (
+            ([key for key in group.keys if key not in tenants.taken], {excluded}),
+            ([key for key in group.keys if key in tenants.taken], {excluded, taken}),
+        ):
+            places = (scope.simplified(place | left_out) for place in group.fit.scopes if keys)
+            for place in filter(None, places):
+                for key in keys:
+                    call = WebhookCall(place, group.users, group.groups, numbers[key[0]])
                     found.setdefault(call, []).append(key)
     for each in tenants.calls:
         for number in {numbers[key[0]] for key in each.namespaces}:

@@ -80,6 +80,13 @@ class BoundPolicy:
         return share(tuple((key, target) for target in targets for key in target.keys))
 
     @cached_property
+    def names_of_namespaces(self) -> frozenset[str] | None:
+        """The names of the only namespaces in which it can apply; None if these are unknown."""
+        if self.namespace is not None:
+            return frozenset({self.namespace})
+        return self.match.names_of_namespaces
+
+    @cached_property
     def namespace_labels(self) -> tuple[LabelValues, ...]:
         """Labels of which a namespace needs one, for the match to select anything."""
         return self.match.labels_of_namespaces

@@ -111,6 +111,8 @@ def with_exceptions(
     for exception in exceptions:
         for entry in exception.spec.exceptions:
             entries.setdefault((exception.namespace, entry.policy), []).append((exception, entry))
+    if not entries:
+        return tuple(policies)
     found = []
     for policy in policies:
         exemptions = []

@@ -45,9 +45,7 @@ class AlikeTargets:
     def add(self, rank: int, bound: BoundPolicy) -> None:
         """Add a policy; `rank` is its place in the order of all policies."""
         self.needs |= bound.needs_anywhere
-        names = bound.match.names_of_namespaces
-        if bound.namespace is not None:
-            names = frozenset({bound.namespace})
+        names = bound.names_of_namespaces
         if names is not None:
             for name in names:
                 self.by_name.setdefault(name, []).append((rank, bound))

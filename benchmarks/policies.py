@@ -1,0 +1,222 @@
+"""Many policies on a real API server: `python -m benchmarks.policies 100 1000 --sorts names`.
+
+Policies of one sort are created, 16 at a time, then changed one by one, while reviews go on beside
+them. A sort is how policies select their namespaces.
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cluster import Cluster, Running, cluster
+from benchmarks.idle import HOME, registering_processes
+from benchmarks.measured import cpu_seconds, megabytes, progress
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import AlreadyExists, ApiError, ServerError
+from kube.resource import JsonObject, Resource
+from tests.controlplane.processes import free_ports
+from webhook.server.cluster_policies import RESOURCES
+
+CLUSTER_POLICY, TENANTS, EXCEPTION = RESOURCES
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+SORTS = ("names", "globs", "keys", "values", "tenants", "exceptions")
+AT_ONCE = 16
+CHANGES = 20  # one by one, each when the one before is in force
+QUIET = 50  # reviews before there are many policies
+IN_FORCE_WITHIN = 300.0
+POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
+SPEC = {"selector": {"matchLabels": {"a": "b"}}, "template": POD, "replicas": 1}
+COLUMNS = (
+    ("policies", "policies"),
+    ("process", "process"),
+    ("CPU of each creation", "ms"),
+    ("CPU of each change", "ms"),
+    ("memory of each", "kB"),
+    ("all in force after", "s"),
+    ("reviews beside: p50, quiet", "ms"),
+    ("p50", "ms"),
+    ("longest", "ms"),
+    ("failed", ""),
+)
+
+
+@dataclass
+class Reviews:
+    """The times of creations (dry runs) that the webhook judges, in milliseconds."""
+
+    times: list[float]
+    failed: int = 0
+
+    @property
+    def median(self) -> float:
+        """The median."""
+        return statistics.median(self.times)
+
+
+def policy(sort: str, number: int, maximum: int = 10) -> tuple[Resource, JsonObject]:
+    """Return one policy object, or exception, that selects namespaces by its sort."""
+    clause: JsonObject = {
+        "names": {"namespaces": [f"ns-{number}"]},
+        "globs": {"namespaces": [f"g{number}-*"]},
+        "keys": {"namespaceSelector": {"matchLabels": {f"k{number}": "x"}}},
+        "values": {"namespaceSelector": {"matchLabels": {"team": f"v{number}"}}},
+    }.get(sort, {})
+    metadata: JsonObject = {"name": f"p-{number}"}
+    spec: JsonObject = {"policy": "replica-limits", "params": {"maximum": maximum}}
+    if sort == "tenants":
+        return TENANTS, {"metadata": metadata | {"namespace": f"ns-{number}"}, "spec": spec}
+    if sort == "exceptions" and number:
+        entry = {"policy": "p-0", "namespaces": [f"ns-{number}"], "params": {"maximum": maximum}}
+        spec = {"reason": "scale", "expires": "2099-01-01T00:00:00Z", "exceptions": [entry]}
+        return EXCEPTION, {"metadata": metadata | {"namespace": HOME}, "spec": spec}
+    return CLUSTER_POLICY, {"metadata": metadata, "spec": spec | {"match": {"any": [clause]}}}
+
+
+async def in_turn(works: Iterator[Callable[[], Awaitable[object]]]) -> None:
+    """Run works, AT_ONCE at a time."""
+
+    async def worker() -> None:
+        for work in works:
+            await work()
+
+    await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+
+
+async def review(client: Client, reviews: Reviews, namespace: str) -> None:
+    """Create a Deployment as a dry run."""
+    began = time.perf_counter()
+    object = {"metadata": {"generateName": "a-", "namespace": namespace}, "spec": SPEC}
+    try:
+        await client.create(DEPLOYMENT, object, dry_run=True)
+    except (ApiError, ServerError):
+        reviews.failed += 1
+    reviews.times.append((time.perf_counter() - began) * 1000)
+
+
+async def settled(processes: Sequence[Running]) -> float:
+    """Wait until processes are idle; return the time at which they were."""
+    deadline = time.monotonic() + IN_FORCE_WITHIN
+    before: list[float] = []
+    while time.monotonic() < deadline:
+        now = [cpu_seconds(each.pid) for each in processes]
+        if before and max(b - a for a, b in zip(before, now, strict=True)) < 0.1:
+            return time.monotonic() - 1.0
+        before = now
+        await asyncio.sleep(1.0)
+    raise SystemExit(f"not idle within {IN_FORCE_WITHIN:.0f} s")
+
+
+async def measure(
+    client: Client, processes: dict[str, Running], sort: str, number: int
+) -> list[list[Any]]:
+    """Return a row for each process."""
+    running = list(processes.values())
+    place = {"globs": "g1-a"}.get(sort, "ns-1")
+    names = {place} | ({f"ns-{each}" for each in range(number)} if sort == "tenants" else set())
+
+    async def add_namespace(name: str) -> None:
+        labels = {"k1": "x", "team": "v1"} if name == place else {}
+        with suppress(AlreadyExists):
+            await client.create(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
+
+    async def add(each: int) -> None:
+        await client.create(*policy(sort, each))
+
+    await in_turn(iter([lambda name=name: add_namespace(name) for name in names]))
+    for first in (0, 1):
+        await add(first)
+    await settled(running)
+    quiet, beside, memory = Reviews([]), Reviews([]), [megabytes(each.pid) for each in running]
+    for _ in range(QUIET):
+        await review(client, quiet, place)
+
+    async def keep_reviewing() -> None:
+        while True:
+            await review(client, beside, place)
+            await asyncio.sleep(0.05)
+
+    reviewing = asyncio.create_task(keep_reviewing())
+    before, began = [cpu_seconds(each.pid) for each in running], time.monotonic()
+    await in_turn(iter([lambda each=each: add(each) for each in range(2, number)]))
+    created = time.monotonic()
+    seconds = await settled(running) - created
+    each_creation = [cpu_seconds(each.pid) for each in running]
+    progress(f"{number} {sort} were created in {created - began:.0f} s")
+    for change in range(CHANGES):
+        resource, object = policy(sort, number // 2, maximum=11 + change)
+        metadata = object["metadata"]
+        patch = {"spec": object["spec"]}
+        await client.patch(resource, metadata["name"], patch, metadata.get("namespace"))
+        await asyncio.sleep(0.5)
+    await settled(running)
+    reviewing.cancel()
+    rows: list[list[Any]] = []
+    for index, name in enumerate(processes):
+        process = running[index]
+        used = cpu_seconds(process.pid) - each_creation[index]
+        rows.append(
+            [
+                f"{number:,} {sort}",
+                name,
+                round((each_creation[index] - before[index]) / max(number - 2, 1) * 1000, 1),
+                round(used / CHANGES * 1000, 1),
+                round((megabytes(process.pid) - memory[index]) * 1024 / number, 1),
+                round(max(seconds, 0.0), 1),
+                round(quiet.median, 1),
+                round(beside.median, 1),
+                round(max(beside.times), 0),
+                f"{beside.failed} of {len(beside.times)}",
+            ]
+        )
+    return rows
+
+
+@contextmanager
+def started(place: Cluster, *, together: bool) -> Iterator[dict[str, Running]]:
+    """Run webhook and controller, as two processes or as `gatewright run`."""
+    with ExitStack() as stack:
+        if together:
+            (port,) = free_ports(1)
+            options = ("--kinds", "none", "--namespace", HOME, "--listen", f"127.0.0.1:{port}")
+            yield {"run": stack.enter_context(place.running("run", *options))}
+        else:
+            yield stack.enter_context(registering_processes(place, "--kinds", "none"))
+
+
+async def run(sort: str, number: int, *, together: bool) -> list[list[Any]]:
+    """Measure one sort and number on a control plane of its own."""
+    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
+        parts = ("etcd", "kube-apiserver")
+        place = stack.enter_context(cluster(Path(directory), parts))
+        place.plane.create_namespace(HOME)
+        processes = stack.enter_context(started(place, together=together))
+        async with Client(await load(place.plane.kubeconfig)) as client:
+            return await measure(client, processes, sort, number)
+
+
+def main() -> None:
+    """Print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("numbers", type=int, nargs="+", help="policies of each sort")
+    parser.add_argument("--sorts", nargs="+", choices=SORTS, default=SORTS)
+    parser.add_argument("--run", action="store_true", help="one process: gatewright run")
+    options = parser.parse_args()
+    heads = [f"{name}, {unit}" if unit else name for name, unit in COLUMNS]
+    print("| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads), flush=True)
+    for sort in options.sorts:
+        for number in options.numbers:
+            for row in asyncio.run(run(sort, number, together=options.run)):
+                print("| " + " | ".join(map(str, row)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
