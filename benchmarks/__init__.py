@@ -3,5 +3,5 @@
 `reviews` compares a review with webhooks in Go, `cel` an expression with cel-go, `check` a run of
 `gatewright check` with conftest and kube-score. `controller` measures reconciles and `audit` an
 audit, on a separate cluster (`cluster`, `webapps`), by `passes`, `throughput`, `writes` and
-`idle` phases; `measured` and `trace` read CPU time and calls.
+`idle` phases, and `policies` many policies; `measured` and `trace` read CPU time and calls.
 """

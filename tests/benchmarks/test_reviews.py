@@ -80,7 +80,15 @@ def test_the_page_keeps_what_is_around_the_tables():
 
 @pytest.mark.parametrize(
     "module",
-    ["controller", "passes", "reviews.__main__", "reviews.layers", "reviews.profile", "writes"],
+    [
+        "controller",
+        "passes",
+        "policies",
+        "reviews.__main__",
+        "reviews.layers",
+        "reviews.profile",
+        "writes",
+    ],
 )
 def test_each_benchmark_can_be_imported(module):
     """The names that benchmarks import still exist."""
