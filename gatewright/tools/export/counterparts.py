@@ -29,7 +29,7 @@ def _service_types(params: Any) -> list[CelRule]:
 
 def _host_paths(params: Any) -> list[CelRule]:
     rules = CHECK_RULES["host-path-volumes"](params)
-    of_volume = "object.kind != 'PersistentVolume' || !has(object.spec.hostPath)"
+    of_volume = "object.kind != 'PersistentVolume' || !has(dyn(object).spec.hostPath)"
     message = "pods must not mount paths of the node"
     return [*rules, CelRule(of_volume, f"spec.hostPath: {message}")] if rules else []
 
@@ -40,9 +40,9 @@ def _replica_limits(params: Any) -> list[CelRule]:
     message = f"{params.tier} workloads cannot exceed {params.maximum} replicas"
     return [
         CelRule(
-            f"object.?spec.?{name}.orValue(0) <= {params.maximum}",
+            f"dyn(object).?spec.?{name}.orValue(0) <= {params.maximum}",
             f"spec.{name}: {message}",
-            f"'spec.{name}: ' + string(object.spec.{name}) + {literal(f'; {message}')}",
+            f"'spec.{name}: ' + string(dyn(object).spec.{name}) + {literal(f'; {message}')}",
         )
         for name in ("replicas", "minReplicas", "maxReplicas")
     ]

@@ -4,10 +4,13 @@ from dataclasses import dataclass, replace
 
 from gatewright.tools.cel_text import grouped, literal, negated
 
+# `dyn`, since the API server checks the expressions for each kind, and the kinds' fields differ.
+ANY_OBJECT = "dyn(object)"
 TEMPLATE = (
-    "object.kind == 'Pod' ? dyn(object) : object.kind == 'CronJob' ? "
-    "object.?spec.?jobTemplate.?spec.?template.orValue({}) : object.kind == 'PodTemplate' ? "
-    "object.?template.orValue({}) : object.?spec.?template.orValue({})"
+    f"object.kind == 'Pod' ? {ANY_OBJECT} : object.kind == 'CronJob' ? "
+    f"{ANY_OBJECT}.?spec.?jobTemplate.?spec.?template.orValue({{}}) : "
+    f"object.kind == 'PodTemplate' ? {ANY_OBJECT}.?template.orValue({{}}) : "
+    f"{ANY_OBJECT}.?spec.?template.orValue({{}})"
 )
 # The variables that rules read; each may read those before it.
 VARIABLES = {
