@@ -13,6 +13,7 @@ from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Se
 from webhook.cel.types import (
     BOOL,
     DYN,
+    UNKNOWN,
     Declarations,
     Signature,
     Type,
@@ -208,7 +209,9 @@ class Compiler:
         for each in types if self.homogeneous else ():
             if not can_stand_beside(types[0], each):
                 self.fail(node, f"expected type '{types[0]}' but found '{each}'")
-        if not types or DYN in types:
+        if not types:
+            return UNKNOWN
+        if DYN in types:
             return DYN
         return types[0] if all(assignable(types[0], each, {}) for each in types) else DYN
 

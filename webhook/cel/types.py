@@ -145,7 +145,7 @@ def assignable(declared: Type, found: Type, bound: dict[str, Type]) -> bool:
         known = bound.setdefault(declared.name, found)
         if not assignable(known, found, bound) and not assignable(found, known, bound):
             return False
-        if found == DYN or known == UNKNOWN or not assignable(known, found, bound):
+        if found == DYN or _is_unknown(known) or not assignable(known, found, bound):
             bound[declared.name] = found
         return True
     if {declared.name, found.name} & {"dyn", "unknown"} or found.is_parameter:

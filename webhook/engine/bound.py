@@ -12,11 +12,17 @@ from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Target, TargetKey
 from webhook.engine.match import LabelValues, Match
 from webhook.engine.origins import without_field
-from webhook.engine.policy import Params, Policy, RequestPredicate, RuleError
+from webhook.engine.policy import (
+    Params,
+    Policy,
+    RequestPredicate,
+    RuleError,
+    SkippedMutationError,
+)
 from webhook.engine.record import Record
 from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
-from webhook.engine.violation import Before, Violation
+from webhook.engine.violation import Before, Patch, Violation
 
 T = TypeVar("T")
 RULE_BYTES = 20  # bytes of the smallest rule in parameters, such as a regular expression
@@ -207,11 +213,18 @@ class BoundPolicy:
             patches = self._judged(request, self.policy.mutate)
             if patches is None:
                 return None
-            is_patched = patcher.apply(list(patches))
+            applied, skipped = list[Patch](), None
+            try:
+                applied.extend(patches)
+            except SkippedMutationError as error:
+                skipped = error.with_traceback(None)
+            is_patched = patcher.apply(applied)
         except WrongTypeError as error:
             if self._without_malformed(request, error.path) is None:
                 raise
             return None
+        if skipped is not None:
+            return replace(self.passed, patched=is_patched, error=skipped, fails_closed=False)
         return Outcome(self.title, self.actions, patched=True) if is_patched else self.passed
 
     def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:

@@ -18,6 +18,10 @@ class RuleError(Exception):
     """A rule that could not be evaluated; the message names the rule and the reason."""
 
 
+class SkippedMutationError(RuleError):
+    """One of several mutations failed, and was skipped; the patches of the others count."""
+
+
 class Params(BaseModel):
     """The parameters of a policy; a policy without any uses this class itself."""
 

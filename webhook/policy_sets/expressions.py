@@ -22,7 +22,7 @@ from webhook.cel import (
 )
 from webhook.cel.admission_environment import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
-from webhook.engine.policy import RuleError
+from webhook.engine.policy import RuleError, SkippedMutationError
 from webhook.engine.request import NAMESPACE
 from webhook.policy_sets.cel_request import admission_request, completed, namespace_object
 from webhook.policy_sets.mutations import changed, differences, without_defaults
@@ -211,20 +211,31 @@ class Expressions:
                 yield key, value.strip()
 
     def patches(self, request: Request, params: Any) -> Iterator[Patch]:
-        """Yield the patches of the mutations, each applied to the result of the previous one."""
+        """Yield the patches of the mutations, each applied to the result of the previous one.
+
+        With failurePolicy Ignore, one that fails is skipped, and raised as SkippedMutationError
+        after the patches of the others.
+        """
         attributes, object = request.attributes, completed(request)[0] or {}
         api_version = f"{attributes.group}/{attributes.version}".lstrip("/")
         type = root_type(api_version, attributes.kind) or ""
+        failed: RuleError | None = None
         for patch_type, program in self.mutations:
             try:
                 value = program.evaluate(self.values(request, params, object))
                 object = changed(object, value, patch_type, type)
-            except CelError as error:
-                raise RuleError(f"mutation '{program.source}' failed: {error}") from None
+            except (CelError, RuleError) as error:
+                is_own = isinstance(error, RuleError)
+                text = str(error) if is_own else f"mutation '{program.source}' failed: {error}"
+                if self.fails_closed:
+                    raise RuleError(text) from None
+                failed = failed or SkippedMutationError(text)
         old = completed(request)[0] or {}
         for patch in differences(old, object):
             is_sent = old is request.object  # with the API's defaults, by the API server
             yield patch if is_sent else without_defaults(patch, old, request.object)
+        if failed is not None:
+            raise failed
 
 
 def describe(error: CompileError) -> str:

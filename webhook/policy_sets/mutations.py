@@ -1,17 +1,21 @@
 """Applies the result of a CEL mutation to an object: ApplyConfiguration and JSONPatch."""
 
-import copy
+import base64
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from kube.resource import FieldPath, JsonObject, PathElement
+from webhook.cel.library.conversions import to_text
+from webhook.cel.values import NONE, Duration, Optional, Timestamp
 from webhook.engine import Patch
 from webhook.engine.jsonpatch import same
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import UNSET
 from webhook.policy_sets.apply import applied, type_faults
+from webhook.policy_sets.json_patch import apply_operations
 
+MAX_SAFE_INTEGER = 2**53 - 1
 MAX_INTEGER = 1e21  # from here on, Go writes a double with an exponent
 
 
@@ -25,21 +29,7 @@ def changed(object: JsonObject, value: Any, patch_type: str, type: str) -> JsonO
         return applied(object, value, type)
     if not all(isinstance(each, dict) and {"op", "path"} <= each.keys() for each in value):
         raise RuleError("a JSONPatch needs op and path")
-    import jsonpatch  # imported only when an object is patched
-
-    patched: Any = copy.deepcopy(object)
-    for index, operation in enumerate(value):
-        try:
-            if operation["op"] == "test":  # the parent of the tested value must exist
-                jsonpatch.JsonPointer(operation["path"].rpartition("/")[0]).resolve(patched)
-            step = {"value": None, **operation}  # a missing value means null
-            patched = jsonpatch.apply_patch(patched, [step], in_place=True)
-        except jsonpatch.JsonPatchTestFailed:
-            return object  # a failed test means that the patch does not apply
-        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException):
-            # Without the library's message, which may contain the whole object.
-            title = f"operation {index} of the JSONPatch ({operation['op']} {operation['path']})"
-            raise RuleError(f"{title} cannot be applied to the object") from None
+    patched = apply_operations(object, value)
     if not isinstance(patched, dict):
         raise RuleError("the JSONPatch replaces the whole object by something else")
     before = {*type_faults(object, type)}
@@ -50,13 +40,30 @@ def changed(object: JsonObject, value: Any, patch_type: str, type: str) -> JsonO
 
 
 def _as_json(value: Any) -> Any:
-    """Return a value as the API server encodes it: a double without a fraction is an integer."""
-    if isinstance(value, dict):
-        return {key: _as_json(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_as_json(each) for each in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_INTEGER:
-        return int(value)
+    """Return a value as the API server encodes it, as protobuf's JSON.
+
+    A double without a fraction is an integer, and an integer that doubles cannot express is text.
+    Raises RuleError for an optional value that is none.
+    """
+    match value:
+        case dict():
+            return {key: _as_json(each) for key, each in value.items()}
+        case list():
+            return [_as_json(each) for each in value]
+        case bool():
+            return value
+        case Optional() if value is NONE:
+            raise RuleError("an optional value of the mutation is none")
+        case Optional():
+            return _as_json(value.value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Timestamp() | Duration():
+            return to_text(value)
+        case int():
+            return int(value) if abs(value) <= MAX_SAFE_INTEGER else str(int(value))
+        case float() if value.is_integer() and abs(value) < MAX_INTEGER:
+            return int(value)
     return value
 
 

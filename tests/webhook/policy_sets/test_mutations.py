@@ -1,11 +1,19 @@
 """Objects are merged as by server-side apply, and compared field by field."""
 
+from dataclasses import replace
+
 import pytest
 
-from webhook.engine import Patch
+from tests.webhook.asking import ask
+from webhook.cel.admission_environment import ADMISSION
+from webhook.engine import Engine, Patch
 from webhook.engine.violation import UNSET
 from webhook.policy_sets.apply import applied
-from webhook.policy_sets.mutations import differences
+from webhook.policy_sets.bound_objects import bind
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.mutations import changed, differences
+
+MUTATION = replace(ADMISSION, structs=True)
 
 
 def env(*pairs):
@@ -81,3 +89,56 @@ def test_objects_are_compared_field_by_field(old, new, patches):
         for path, value in patches
     ]
     assert list(differences(old, new)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("5u", 5),
+        ("timestamp('2026-01-01T00:00:00Z')", "2026-01-01T00:00:00Z"),
+        ("duration('1h')", "3600s"),
+        ("b'abc'", "YWJj"),
+        ("optional.of('x')", "x"),
+        ("2.0", 2),
+        ("9007199254740993", "9007199254740993"),
+    ],
+)
+def test_a_value_is_written_as_by_the_api_server(value, expected):
+    """Types that JSON lacks have the texts of protobuf."""
+    program = MUTATION.compile(f"[JSONPatch{{op: 'add', path: '/a', value: {value}}}]")
+    operations = program.evaluate(MUTATION.activation({}, None))
+    assert changed({}, operations, "JSONPatch", "") == {"a": expected}
+
+
+def test_with_ignore_a_mutation_that_fails_is_skipped_alone():
+    """The others change the object, and the failure is a warning; with Fail the object is denied."""
+    texts = ("'/data/a', value: '1'", "'/nope/b', value: '2'", "'/data/c', value: '3'")
+    mutations = [
+        {
+            "patchType": "JSONPatch",
+            "jsonPatch": {"expression": f"[JSONPatch{{op: 'add', path: {text}}}]"},
+        }
+        for text in texts
+    ]
+    value = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "it"},
+    }
+    for failure_policy, data in (("Ignore", {"x": "0", "a": "1", "c": "3"}), ("Fail", {"x": "0"})):
+        spec = {
+            "match": {"any": [{"kinds": ["ConfigMap"]}]},
+            "mutations": mutations,
+            "failurePolicy": failure_policy,
+        }
+        bound = bind({**value, "spec": spec}, catalogue())
+        object = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "a"},
+            "data": {"x": "0"},
+        }
+        verdict = Engine([bound]).mutate(ask(object, "ConfigMap"))
+        (outcome,) = verdict.outcomes
+        assert (verdict.allowed, verdict.object["data"]) == (failure_policy == "Ignore", data)
+        assert "operation 0 of the JSONPatch (add /nope/b) cannot be applied" in str(outcome.error)

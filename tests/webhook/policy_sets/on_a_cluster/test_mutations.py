@@ -146,7 +146,7 @@ def test_a_mutation_is_that_of_the_api_server(own_control_plane: Any) -> None:
 
     wrong = asyncio.run(differences())
     assert wrong == []
-    assert len(table) >= 150
+    assert len(table) >= 250
 
 
 def _short(mine: JsonObject | str, real: JsonObject | str) -> str:
