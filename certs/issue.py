@@ -32,7 +32,7 @@ def issue_ca(name: str, now: datetime, lifetime: timedelta = CA_LIFETIME) -> Key
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs_certificates=True), critical=True)
     )
-    return _signed(builder, key, key)
+    return _sign(builder, key, key)
 
 
 def issue_serving(
@@ -60,7 +60,7 @@ def issue_serving(
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(_authority_key_identifier(authority), critical=False)
     )
-    return _signed(builder, key, authority_key)
+    return _sign(builder, key, authority_key)
 
 
 def check_authority(ca: KeyPair, now: datetime) -> None:
@@ -151,7 +151,7 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _signed(
+def _sign(
     builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey, signer: EllipticCurvePrivateKey
 ) -> KeyPair:
     certificate = builder.sign(signer, SHA256())

@@ -140,13 +140,13 @@ class Store:
         self.resource_version = version
         self._forget_unfound()
         self.synced.set()
-        self._served(True)
+        self._note_served(True)
 
     def vanished(self) -> None:
         """Remove everything: the API server no longer serves the resource."""
         self.begin_listing()
         self._forget_unfound()
-        self._served(False)
+        self._note_served(False)
 
     def put(self, object: JsonObject) -> None:
         """Store the current state of an object as JSON, and notify."""
@@ -187,7 +187,7 @@ class Store:
             index.remove(key)
         return old
 
-    def _served(self, is_served: bool) -> None:
+    def _note_served(self, is_served: bool) -> None:
         flips = self.known.is_set() and self.absent == is_served
         self.absent = not is_served
         self.known.set()

@@ -42,7 +42,7 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
         (outcome, each)
         for outcome in verdict.outcomes
         if outcome.denies
-        for each in _reported(outcome)
+        for each in _find_reported(outcome)
     ]
     lines: dict[str, str] = {}  # without duplicates, in order
     causes: list[dict[str, str]] = []
@@ -92,7 +92,7 @@ def _generate_name(request: Request) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _reported(outcome: Outcome) -> tuple[Violation, ...]:
+def _find_reported(outcome: Outcome) -> tuple[Violation, ...]:
     """Return the violations of an outcome: its own, the malformed field, or the failure."""
     if outcome.error is not None:
         return (Violation("", None, failure(outcome), ""),)
@@ -117,7 +117,7 @@ def warnings(verdict: Verdict) -> list[str]:
 
     They are shortened as by the API server, and the last line has the number of omitted ones.
     """
-    found = list(_warned(verdict))
+    found = list(_find_warned(verdict))
     lines: list[str] = []
     size = 0
     for policy, violation, why in found:
@@ -135,12 +135,12 @@ def warnings(verdict: Verdict) -> list[str]:
     return [*cut, *[f"and {counted(more, 'more warning')}"] * bool(more)]
 
 
-def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
+def _find_warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
     """Yield policy, violation and a suffix of the message for each warning."""
     for outcome in verdict.outcomes:
         has_failed = outcome.error is not None and not outcome.denies
         if has_failed or (outcome.error is None and "Warn" in outcome.actions):
-            yield from ((outcome.policy, each, "") for each in _reported(outcome))
+            yield from ((outcome.policy, each, "") for each in _find_reported(outcome))
         for each in outcome.tolerated:
             yield (
                 outcome.policy,
@@ -156,7 +156,7 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
     """
     annotations: dict[str, list[str]] = {}
     room = MAX_ANNOTATIONS
-    for key, line, size in _audited(verdict):
+    for key, line, size in _audit_lines(verdict):
         room -= size
         annotations.setdefault(key, []).append(line if room >= 0 else MORE)
         if room < 0:
@@ -164,7 +164,7 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
     return {key: "\n".join(lines) for key, lines in annotations.items()}
 
 
-def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
+def _audit_lines(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
     """Yield key, line and bytes of JSON of each line for the audit log."""
     for outcome in verdict.outcomes:
         policy = outcome.policy
@@ -178,7 +178,7 @@ def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
             keys = ["malformed"]
         else:
             keys = sorted(outcome.actions)
-        reported = _reported(outcome)
+        reported = _find_reported(outcome)
         kept = [(key, reported) for key in keys]
         for key, violations in (*kept, ("tolerated", outcome.tolerated)):
             for violation in violations:

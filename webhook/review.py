@@ -122,7 +122,7 @@ def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> R
     object, operation = attributes.sent.object, attributes.operation
     if type(object) is msgspec.Raw:
         object = loaded(object)
-    object = _checked(attributes, object, "object")
+    object = _check(attributes, object, "object")
     if object is None and operation in ("CREATE", "UPDATE"):
         text = f"request.object: missing; {operation} needs it"
         raise MalformedRequestError(attributes.uid, text)
@@ -130,11 +130,11 @@ def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> R
     if old == NULL:
         old = None
     elif operation != "UPDATE" or DELETION_TIMESTAMP in old:
-        old = _checked(attributes, loaded(old), "oldObject")
+        old = _check(attributes, loaded(old), "oldObject")
     return Request(attributes, object, old, looked_up)
 
 
-def _checked(attributes: Attributes, object: Any, field: str) -> dict[str, Any] | None:
+def _check(attributes: Attributes, object: Any, field: str) -> dict[str, Any] | None:
     if object is None:
         return None
     if type(object) is not dict:

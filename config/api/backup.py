@@ -32,7 +32,7 @@ class LoginReference(ApiModel):
     password_key: DataKey = Field("password", description="Key of the password.")
 
 
-def _named(value: Any) -> Any:
+def _name_reference(value: Any) -> Any:
     """Accept a plain string as a reference with that name."""
     if not isinstance(value, str | dict | LoginReference):
         raise ValueError(
@@ -43,7 +43,7 @@ def _named(value: Any) -> Any:
 
 Login = Annotated[
     LoginReference,
-    BeforeValidator(_named),
+    BeforeValidator(_name_reference),
     WithJsonSchema(
         {
             **OPEN,

@@ -39,7 +39,7 @@ def _identifier(text: str) -> str:
     return text
 
 
-def _qualified(text: str) -> str:
+def _check_qualified_name(text: str) -> str:
     """Reject a text that is not a qualified name, as the API server does."""
     if not LABEL_KEY.fullmatch(text):
         raise ValueError("expected a name of letters, digits, -, _ and ., such as not-for-admins")
@@ -78,7 +78,7 @@ class Variable(ApiModel):
 class MatchCondition(ApiModel):
     """A CEL expression that must be true for the policy to apply."""
 
-    name: Annotated[str, AfterValidator(_qualified)] = Field(
+    name: Annotated[str, AfterValidator(_check_qualified_name)] = Field(
         min_length=1, description="unique name of the condition; messages show it"
     )
     expression: str = Field(min_length=1, description="CEL expression, a bool")

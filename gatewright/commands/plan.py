@@ -23,7 +23,7 @@ from gatewright.console.options import (
     settings_options,
 )
 from gatewright.console.terminal import complain, show_diff
-from gatewright.outputs.redaction import hidden
+from gatewright.outputs.redaction import redact
 from gatewright.outputs.yaml_text import written
 from gatewright.plans.children import Parent, Planned, has_planned_kind, parent_of, planned
 from gatewright.plans.differences import Cluster, Difference
@@ -109,7 +109,7 @@ def _print_all(
         else:
             click.echo(
                 "---\n".join(
-                    f"{each.comment}{written(hidden(each.write.object))}" for each in children
+                    f"{each.comment}{written(redact(each.write.object))}" for each in children
                 ),
                 nl=False,
             )

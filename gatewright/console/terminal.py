@@ -56,7 +56,7 @@ def has_colours() -> bool:
 def say(text: str, style: str = "", indent: str = "") -> None:
     """Print lines, in a style of STYLES if colours are on; `indent` is for wrapped parts."""
     for line in text.split("\n"):
-        for part in wrapped(line, columns(), indent):
+        for part in wrap(line, columns(), indent):
             echo(part, style)
 
 
@@ -76,7 +76,7 @@ def complain(text: str) -> None:
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     width = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 0
     for line in text.split("\n"):
-        for part in wrapped(line, width or None, INDENT):
+        for part in wrap(line, width or None, INDENT):
             click.echo(part, err=True)
 
 
@@ -97,13 +97,13 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
             first, start = INDENT, len(INDENT)
         else:
             first += GAP
-        last = wrapped(row[-1], None if width is None else width - start)
+        last = wrap(row[-1], None if width is None else width - start)
         click.echo((first + last[0]).rstrip(), color=True)
         for part in last[1:]:
             click.echo(" " * start + part)
 
 
-def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+def wrap(text: str, width: int | None, indent: str = "") -> list[str]:
     """Split a line into lines of at most `width` columns, between words only.
 
     Indent all but the first.

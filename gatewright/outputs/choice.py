@@ -99,14 +99,14 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
     for output in outputs:
         shown = exact if output.format in EXACT else report
         if output.file is not None:
-            write_file(output.file, _rendered(shown, output.format))
+            write_file(output.file, _render(shown, output.format))
         elif output.format == "table":
             click.echo(table.render(report, columns(), colours=has_colours()), nl=False, color=True)
         else:
-            click.echo(_rendered(shown, output.format), nl=False)
+            click.echo(_render(shown, output.format), nl=False)
         if output.format == "github" and (file := os.environ.get(JOB_SUMMARY)):
             with Path(file).open("a", encoding="utf-8") as job_summary:
-                job_summary.write(_rendered(report, "markdown"))
+                job_summary.write(_render(report, "markdown"))
     more = len(report.notes) - MAX_NOTES
     for note in [*report.notes[:MAX_NOTES], *[f"and {more} more notes"] * (more > 0)]:
         complain(f"note: {note}")
@@ -122,6 +122,6 @@ def write_file(file: Path, text: str, encoding: str = "utf-8") -> None:
         raise DocumentError(f"{file}: {error.strerror}") from None
 
 
-def _rendered(report: Report, format: str) -> str:
+def _render(report: Report, format: str) -> str:
     text: str = import_module(f"gatewright.outputs.{format}").render(report)
     return text

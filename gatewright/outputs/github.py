@@ -31,17 +31,15 @@ def render(report: Report) -> str:
         shown[level] += 1
         if shown[level] <= MAX_EACH:
             place = f"file={_property(file)},line={line}," if file else ""
-            lines.append(
-                f"::{COMMANDS[level]} {place}title={_property(title)}::{_escaped(message)}"
-            )
+            lines.append(f"::{COMMANDS[level]} {place}title={_property(title)}::{_escape(message)}")
     cut = len(found) - len(lines)
     lines.append(f"{summary(report)}{f'; {cut} more in the job summary' if cut else ''}")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

@@ -21,10 +21,10 @@ def line_hashes(text: str) -> list[str]:
     """Return a hash for each line, with its number of occurrences so far: `c129715d7a2bc9a3:1`."""
     counted = SPACES.sub("", LINE_END.sub("\n", text)).encode("utf-16-le", "surrogatepass")
     units = [*(unit for (unit,) in struct.iter_unpack("<H", counted)), END]
-    return list(_numbered(units))
+    return list(_number(units))
 
 
-def _numbered(units: list[int]) -> Iterator[str]:
+def _number(units: list[int]) -> Iterator[str]:
     sums = list(
         accumulate(
             [*units, *[0] * LENGTH], lambda total, unit: (total * BASE + unit) % MODULUS, initial=0

@@ -14,17 +14,17 @@ def printable_report(report: Report) -> Report:
 
     Summaries and documentation of policies are not escaped.
     """
-    found: Report = _escaped(report)
+    found: Report = _escape(report)
     return found
 
 
-def _escaped(value: Any, *, has_lines: bool = False) -> Any:
+def _escape(value: Any, *, has_lines: bool = False) -> Any:
     if isinstance(value, str):
         return printable_lines(value) if has_lines else printable(value)
     if isinstance(value, tuple):
-        return tuple(_escaped(each, has_lines=has_lines) for each in value)
+        return tuple(_escape(each, has_lines=has_lines) for each in value)
     if is_dataclass(value) and not isinstance(value, type):
         names = [each.name for each in fields(value)]
-        changed = {name: _escaped(getattr(value, name), has_lines=name in LINES) for name in names}
+        changed = {name: _escape(getattr(value, name), has_lines=name in LINES) for name in names}
         return replace(value, **changed)
     return value

@@ -9,7 +9,7 @@ PARTS = ("data", "stringData")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # contains the whole object
 
 
-def hidden(object: JsonObject, before: JsonObject | None = None) -> JsonObject:
+def redact(object: JsonObject, before: JsonObject | None = None) -> JsonObject:
     """Return an object with its secrets redacted; `before` is the object it would replace."""
     if object["kind"] != "Secret":
         return object

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import orjson
 
-from gatewright.console.terminal import STYLES, colour, wrapped
+from gatewright.console.terminal import STYLES, colour, wrap
 from gatewright.outputs.results import Report, ReportedViolation, SubjectResult
 from webhook.messages import counted
 
@@ -28,7 +28,7 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
     for result in listed:
         place = f"  ({result.place})" if result.place.file else ""
         head = f"{result.verdict.ljust(column)}  {result.title}{place}"
-        first, *rest = wrapped(head, width, " " * (column + 2))
+        first, *rest = wrap(head, width, " " * (column + 2))
         style = STYLES.get(result.verdict, "") if colours else ""
         yield colour(first[:column], style) + first[column:]
         yield from rest
@@ -39,7 +39,7 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
             value = orjson.dumps(operation["value"]).decode() if "value" in operation else ""
             text = f"{INDENT}{operation['op']} {operation['path']} {value}".rstrip()
             yield from (
-                colour(line, "cyan" if colours else "") for line in wrapped(text, width, INDENT * 2)
+                colour(line, "cyan" if colours else "") for line in wrap(text, width, INDENT * 2)
             )
     yield summary(report)
 
@@ -68,9 +68,9 @@ def _violation(text: str, width: int | None) -> Iterator[str]:
     """Yield the lines of a violation. On a terminal, a command is one line, to be copied."""
     words, is_followed, command = text.partition(COMMAND)
     if width is None or not is_followed:
-        yield from wrapped(text, width, INDENT * 2)
+        yield from wrap(text, width, INDENT * 2)
         return
-    yield from wrapped(f"{words}:", width, INDENT * 2)
+    yield from wrap(f"{words}:", width, INDENT * 2)
     yield f"{INDENT * 2}{COMMAND.removeprefix(': ')}{command}"
 
 

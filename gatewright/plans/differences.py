@@ -12,7 +12,7 @@ from controller.runtime.applied import APPLIED
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import is_secret
 from controller.runtime.plan import CreateOnly, Observed
-from gatewright.outputs.redaction import hidden
+from gatewright.outputs.redaction import redact
 from gatewright.outputs.yaml_text import written
 from gatewright.plans.children import Parent, Planned, planned
 from gatewright.processes.planners import optional_resources
@@ -203,4 +203,4 @@ def _shown(object: JsonObject | None, before: JsonObject | None) -> list[str]:
         metadata["annotations"] = annotations
     shown = {**object, "metadata": metadata}
     shown.pop("status", None)
-    return written(hidden(shown, before), sort_keys=True).splitlines()
+    return written(redact(shown, before), sort_keys=True).splitlines()

@@ -31,14 +31,14 @@ def manager_of_kinds(
         cron_jobs = manager.caches.part_of(CRON_JOB)
         observed.registry.register(
             LastBackups(
-                lambda: _stored(backups) if backups else (),
-                lambda: filter(dumps_a_database, _stored(cron_jobs)),
+                lambda: _list_stored(backups) if backups else (),
+                lambda: filter(dumps_a_database, _list_stored(cron_jobs)),
             )
         )
     return manager
 
 
-def _stored(cache: Cache) -> Iterator[JsonObject]:
+def _list_stored(cache: Cache) -> Iterator[JsonObject]:
     """Yield the objects of a cache."""
     yield from filter(None, map(cache.get, cache))
 

@@ -10,7 +10,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gatewright.processes.page_server import Address, Later, Page, PageResponse, Pages, served
+from gatewright.processes.page_server import Address, Later, Page, PageResponse, Pages, serve_pages
 
 Check = Callable[[], str | None]  # returns the fault, or None
 
@@ -37,22 +37,22 @@ async def listening(
     Yields the addresses in use, which differ from the requested ones if the requested port is 0.
     """
     health_pages: Pages = {
-        "/healthz": _checked({}, {}),
-        "/readyz": _checked(observed.ready, observed.details),
+        "/healthz": _serve_check({}, {}),
+        "/readyz": _serve_check(observed.ready, observed.details),
     }
-    metrics_pages: Pages = {"/metrics": _exposed(observed.registry)}
+    metrics_pages: Pages = {"/metrics": _serve_metrics(observed.registry)}
     if metrics == health and metrics[1]:
-        async with served([(metrics, {**health_pages, **metrics_pages})]) as (both,):
+        async with serve_pages([(metrics, {**health_pages, **metrics_pages})]) as (both,):
             yield both, both
     else:
-        async with served([(metrics, metrics_pages), (health, health_pages)]) as (
+        async with serve_pages([(metrics, metrics_pages), (health, health_pages)]) as (
             of_metrics,
             of_health,
         ):
             yield of_metrics, of_health
 
 
-def _checked(checks: Mapping[str, Check], details: Mapping[str, Callable[[], str]]) -> Page:
+def _serve_check(checks: Mapping[str, Check], details: Mapping[str, Callable[[], str]]) -> Page:
     def line(name: str, wrong: str | None) -> str:
         if wrong:
             return f"[-] {name}: {wrong}"
@@ -79,7 +79,7 @@ class Collected(Collector):
         return self._metrics
 
 
-def _exposed(registry: CollectorRegistry) -> Page:
+def _serve_metrics(registry: CollectorRegistry) -> Page:
     """Collect on the event loop, and write the text in a thread, which may take seconds."""
 
     def page(accept: str) -> Later:

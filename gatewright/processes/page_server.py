@@ -59,7 +59,7 @@ Pages = Mapping[str, Page]  # by path
 
 
 @asynccontextmanager
-async def served(
+async def serve_pages(
     sites: Sequence[tuple[Address, Pages]], *, page_timeout: float = PAGE_TIMEOUT
 ) -> AsyncIterator[Sequence[Address]]:
     """Serve pages at addresses until the context exits.

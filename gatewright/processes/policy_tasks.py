@@ -86,7 +86,7 @@ class PolicyTasks:
             lambda: self.policies.engine.policies if self.policies.engine else None,
             home,
             conflict=partial(self.policies.conflict, resource),
-            audited=partial(self._audited, resource),
+            audited=partial(self._audit_status, resource),
             is_widened=lambda key: (resource, key) in self._widened,
         )
         controller = statuses.controller(manager.metrics)
@@ -125,7 +125,7 @@ class PolicyTasks:
         for resource, key in objects:
             self._statuses[resource].add(ReconcileRequest.of(key))
 
-    def _audited(
+    def _audit_status(
         self, resource: Resource, key: str, status: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """Return the status fields of a policy object or an exception that an audit sets.

@@ -97,7 +97,7 @@ def register(
     conversion = Conversion(
         manager.client,
         manager.caches,
-        _converted(settings),
+        _find_converted(settings),
         _name(settings),
         at,
         ca_bundle=ca_bundle,
@@ -129,14 +129,14 @@ def _certificates(settings: Settings, manager: Manager, home: str) -> Certificat
         settings.tls_secret,
         _name(settings),
         hosts,
-        tuple(_converted(settings)),
+        tuple(_find_converted(settings)),
     )
     certificates = Certificates(manager.client, manager.caches, names)
     manager.add(certificates.controller(manager.metrics))
     return certificates
 
 
-def _converted(settings: Settings) -> list[str]:
+def _find_converted(settings: Settings) -> list[str]:
     """Return the CRDs with several versions whose kinds are reconciled here.
 
     The webhook of another release may convert other CRDs: two controllers would overwrite each

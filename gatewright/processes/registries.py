@@ -36,7 +36,7 @@ async def image_look_ups(
     logins = read_logins(settings.registry_config) if settings.registry_config else {}
     async with new_session({"User-Agent": "gatewright"}, _limits(qps)) as session:
         client = RegistryClient(
-            session, logins, frozenset(settings.insecure_registries), _trusted(settings)
+            session, logins, frozenset(settings.insecure_registries), _load_trust(settings)
         )
         yield ImageLookUps(RegistryReader(client), RegistryMetrics(registry or CollectorRegistry()))
 
@@ -54,7 +54,7 @@ def _limits(qps: float | None) -> Sequence[aiohttp.ClientMiddlewareType]:
     return (in_turn,)
 
 
-def _trusted(settings: Settings) -> ssl.SSLContext | bool:
+def _load_trust(settings: Settings) -> ssl.SSLContext | bool:
     if settings.registry_ca is None:
         return True
     context = ssl.create_default_context()

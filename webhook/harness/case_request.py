@@ -73,9 +73,9 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
         base = smallest(kind, namespace=namespace)
     else:
         base = _bare(case.object, named, namespace)
-    object, old = _described(case, "object", base, rules), None
+    object, old = _build_object(case, "object", base, rules), None
     if operation == "UPDATE":
-        old = _described(case, "old_object", _before(base, object), rules)
+        old = _build_object(case, "old_object", _before(base, object), rules)
         changed = [path for path in IDENTITY if value_at(object, path) != value_at(old, path)]
         if changed:
             text = "an update does not change it; leave it out"
@@ -106,7 +106,9 @@ def _named_in_full(
     if kind in has_smallest() and ("apiVersion" not in case.object or (group, kind) in KINDS):
         return None, []
     targets = [(target.kind, bound.policy) for bound in policies for target in bound.policy.targets]
-    named = [(named, policy) for each, policy in targets if (named := _named(each, group, kind))]
+    named = [
+        (named, policy) for each, policy in targets if (named := _kind_named(each, group, kind))
+    ]
     if found := [each for each in named if each[0].group == group]:
         return found[0][0], [policy for _, policy in found]
     if kind in has_smallest():
@@ -120,7 +122,7 @@ def _named_in_full(
     return None
 
 
-def _named(kind: Kind, group: str, name: str) -> Kind | None:
+def _kind_named(kind: Kind, group: str, name: str) -> Kind | None:
     """Return a kind if it has this name, or if its name is unknown.
 
     The name of a resource that only a policy names is unknown.
@@ -161,7 +163,7 @@ def _before(base: JsonObject, object: JsonObject) -> JsonObject:
     return before
 
 
-def _described(case: Case, field: str, base: JsonObject, rules: list[Policy]) -> JsonObject:
+def _build_object(case: Case, field: str, base: JsonObject, rules: list[Policy]) -> JsonObject:
     """Return the `object` or `old_object` of a case: `base` with its fields.
 
     Raises FaultsError for each wrong field.

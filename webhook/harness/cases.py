@@ -65,7 +65,7 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
         try:
             file = parse(CaseFile, document.value)
         except FaultsError as error:
-            raise _refused(document, error.faults) from None
+            raise _refuse(document, error.faults) from None
         trials: list[Trial] = []
         faults: list[tuple[str, str]] = []
         # Cached by the parameters of a case; most cases set none.
@@ -77,7 +77,9 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
                 faults.append((f"{at_case}.name", f"the case at line {other} has the same name"))
             try:
                 if key not in tried:
-                    tried[key] = _tried(file, case, document, at_case, catalogue, home)
+                    tried[key] = _policies_under_test(
+                        file, case, document, at_case, catalogue, home
+                    )
             except FaultsError as error:
                 faults += error.faults
                 continue
@@ -86,11 +88,11 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
             except FaultsError as error:
                 faults += ((f"{at_case}.{path}", text) for path, text in error.faults)
         if faults:
-            raise _refused(document, faults)
+            raise _refuse(document, faults)
         yield from trials
 
 
-def _refused(document: Document, faults: Iterable[tuple[str, str]]) -> DocumentError:
+def _refuse(document: Document, faults: Iterable[tuple[str, str]]) -> DocumentError:
     return DocumentError("\n".join(_fault(document, *fault) for fault in dict.fromkeys(faults)))
 
 
@@ -98,7 +100,7 @@ def _fault(document: Document, path: str, text: str) -> str:
     return f"{document.where(path)}: {path}: {text}" if path else f"{document.where()}: {text}"
 
 
-def _tried(
+def _policies_under_test(
     file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue, home: str
 ) -> tuple[Subject, WatchedEngine]:
     """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""

@@ -68,13 +68,13 @@ def expected_of(expect: str | ExpectedAnswer, how: Derivation) -> str | Expected
     if expect.patched:
         raise LookupError("`patched` names the container list; write a separate case")
     moved = {
-        name: [_moved(each, LISTS[how]) for each in getattr(expect, name)]
+        name: [_move(each, LISTS[how]) for each in getattr(expect, name)]
         for name in expect.model_fields_set
     }
     return expect.model_copy(update=moved)
 
 
-def _moved(expected: Expected, containers: str) -> Expected:
+def _move(expected: Expected, containers: str) -> Expected:
     def there(text: str) -> str:
         return CONTAINERS.sub(f"{containers}[", text)
 

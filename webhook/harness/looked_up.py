@@ -91,7 +91,7 @@ def written_images(images: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the data of images in registries as a case sets it: the inverse of `read_images`."""
     return {
         name: {
-            image: answer if isinstance(answer, str) else [*map(_written, answer.documents)]
+            image: answer if isinstance(answer, str) else [*map(_write_document, answer.documents)]
             for image, answer in sorted(known.items())
             if ("@" in image) == (name == SIGNATURES)  # a check has tags and digests in one mapping
         }
@@ -99,7 +99,7 @@ def written_images(images: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _written(document: SignatureDocument) -> dict[str, Any]:
+def _write_document(document: SignatureDocument) -> dict[str, Any]:
     if document.legacy_signature:
         return {"payload": document.content.decode(), "signature": document.legacy_signature}
     try:

@@ -207,7 +207,7 @@ def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind
     return [kind for key, kind in kinds.items() if key not in known_kinds()]
 
 
-def _undecided(outcome: Outcome) -> str:
+def _explain_failure(outcome: Outcome) -> str:
     """Return a failure to judge in words, with how to verify images."""
     if outcome.lacks in IMAGE_LOOK_UPS:
         return "images are not verified: only their registries know. Use --registry-access."
@@ -220,7 +220,7 @@ def judged(
     outcomes: tuple[Outcome, ...],
     operations: tuple[dict[str, Any], ...] = (),
     object: dict[str, Any] = NOTHING,
-    wording: Callable[[Outcome], str] = _undecided,
+    wording: Callable[[Outcome], str] = _explain_failure,
 ) -> JudgedManifest:
     """Return the verdict on a document from the outcome of each policy.
 
@@ -247,7 +247,7 @@ def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
 
     def wording(outcome: Outcome) -> str:
         if outcome.lacks not in OF_A_KNOWN_NAMESPACE:
-            return _undecided(outcome)
+            return _explain_failure(outcome)
         missing = outcome.lacks.replace("_", " ").removeprefix("namespace ")
         return (
             f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add "

@@ -41,7 +41,7 @@ def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutan
         for mutant, changed in _changed_objects(subject, catalogue):
             objects.setdefault(mutant, {})[key] = changed
     for mutant, by in objects.items():
-        yield from _judged(
+        yield from _judge(
             mutant, {key: _engine(changed, catalogue) for key, changed in by.items()}, trials
         )
     for name in dict.fromkeys(
@@ -51,7 +51,7 @@ def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutan
             engines = {
                 key: _engine(subject, catalogue, policy) for key, subject in subjects.items()
             }
-            yield from _judged(Mutant(name, description), engines, trials)
+            yield from _judge(Mutant(name, description), engines, trials)
 
 
 def _engine(
@@ -71,7 +71,7 @@ def _engine(
         return error
 
 
-def _judged(
+def _judge(
     mutant: Mutant, engines: dict[int, WatchedEngine | Exception | None], trials: Sequence[Trial]
 ) -> Iterator[tuple[Mutant, bool]]:
     valid = {key: engine for key, engine in engines.items() if engine is not None}

@@ -50,8 +50,8 @@ def review(admission: Admission) -> bytes:
     metadata = metadata if isinstance(metadata, dict) else {}
     request = {
         "uid": SERVER_UID,
-        "kind": _named(group, version, kind),
-        "requestKind": _named(*(admission.sent or (group, version, kind))),
+        "kind": _name_kind(group, version, kind),
+        "requestKind": _name_kind(*(admission.sent or (group, version, kind))),
         "resource": {
             "group": parent_group,
             "version": version if admission.parent_kind is None else "v1",
@@ -70,7 +70,7 @@ def review(admission: Admission) -> bytes:
     )
 
 
-def _named(group: str, version: str, kind: str) -> dict[str, str]:
+def _name_kind(group: str, version: str, kind: str) -> dict[str, str]:
     return {"group": group, "version": version, "kind": kind}
 
 

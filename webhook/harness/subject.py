@@ -32,7 +32,7 @@ class WatchedEngine(Engine):
     def __init__(self, policies: Iterable[BoundPolicy]) -> None:
         """Watch these policies."""
         self._looked: set[str] = set()
-        super().__init__(map(self._watched, policies))
+        super().__init__(map(self._watch, policies))
 
     def begin(self) -> None:
         """Clear the record."""
@@ -44,7 +44,7 @@ class WatchedEngine(Engine):
         has_result = bool(reported or outcome.malformed or outcome.error)
         return has_result or outcome.policy in self._looked
 
-    def _watched(self, bound: BoundPolicy) -> BoundPolicy:
+    def _watch(self, bound: BoundPolicy) -> BoundPolicy:
         """Return a policy whose reads are recorded: at run time, or for CEL by field names."""
         policy = bound.policy
         rules_look = isinstance(policy, RulePolicy) and looks(policy)

@@ -19,10 +19,10 @@ def unused(trial: Trial) -> Iterator[str]:
         needed = trial.engine.needs(about)
         for name in sorted(trial.looks_up - needed):
             yield f"looked_up.{name}: no policy uses this look-up for the request"
-    yield from _unselected(trial)
+    yield from _find_unselected(trial)
 
 
-def _unselected(trial: Trial) -> Iterator[str]:
+def _find_unselected(trial: Trial) -> Iterator[str]:
     """Yield labels that no selector names: with a typo, `not-matched` would pass."""
     policies = trial.engine.policies
     clauses = [clause for each in policies for clause in each.match.written]
@@ -34,13 +34,15 @@ def _unselected(trial: Trial) -> Iterator[str]:
     ]
     if not any({NAMESPACE_LABELS, NAMESPACE} & each.needs for each in policies):
         set_labels = trial.looked_up[NAMESPACE_LABELS].keys() - {NAME_LABEL}
-        yield from _unnamed("namespace_labels", set_labels, in_namespace)
+        yield from _find_unnamed("namespace_labels", set_labels, in_namespace)
     if trial.expect == "not-matched" and not any(each.condition for each in policies):
         labels = value_at(trial.admission.about, "metadata.labels") or {}
-        yield from _unnamed("object.metadata.labels", labels, in_object)
+        yield from _find_unnamed("object.metadata.labels", labels, in_object)
 
 
-def _unnamed(path: str, labels: Iterable[str], selectors: Sequence[LabelSelector]) -> Iterator[str]:
+def _find_unnamed(
+    path: str, labels: Iterable[str], selectors: Sequence[LabelSelector]
+) -> Iterator[str]:
     named = {key for each in selectors for key in each.match_labels}
     named |= {each.key for selector in selectors for each in selector.match_expressions}
     for key in labels if selectors else ():

@@ -40,17 +40,17 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
     for case in cases:
         trial = case[0].trial
         try:
-            wanted = _agreed(case)
+            wanted = _agree(case)
         except CannotUpdateError as error:
             faults.append(f"{trial.where}: {trial.path}: not updated: {error}")
             continue
         node = _case(trial.document.node, trial.path)
-        kept = _kept(before, _pair(node, "expect")[1], trial, wanted)
+        kept = _edit_messages(before, _pair(node, "expect")[1], trial, wanted)
         edits += [_whole(before, node, wanted)] if kept is None else kept
     return edited(text, edits), faults
 
 
-def _agreed(case: Sequence[Tried]) -> Any:
+def _agree(case: Sequence[Tried]) -> Any:
     found = {
         orjson.dumps(got): got
         for got in (_got(each.trial, each.answer) for each in case if not each.trial.derived)
@@ -68,16 +68,16 @@ def _got(trial: Trial, answer: ReviewAnswer) -> Any:
         raise CannotUpdateError("a policy failed")
     got: dict[str, Any] = {}
     if (code := code_of(answer)) is not None:
-        got["denied" if code == 403 else "malformed"] = _written(trial, denied(answer))
+        got["denied" if code == 403 else "malformed"] = _describe(trial, denied(answer))
     elif patched := _difference(trial.admission.object, answer.object):
         got["patched"] = patched
     for name, reported in (("warned", warned(answer)), ("audited", audited(answer))):
         if reported:
-            got[name] = _written(trial, reported)
+            got[name] = _describe(trial, reported)
     return got or "allowed"
 
 
-def _written(trial: Trial, reported: list[PolicyMessage]) -> list[dict[str, str]]:
+def _describe(trial: Trial, reported: list[PolicyMessage]) -> list[dict[str, str]]:
     """Return violations as a case lists them.
 
     Paths are relative to the pod's spec; the policy is named if there are several.
@@ -115,7 +115,9 @@ def _pair(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node]:
     return next((name, value) for name, value in node.value if name.value == key)
 
 
-def _kept(text: EditableText, node: yaml.Node, trial: Trial, wanted: Any) -> list[TextEdit] | None:
+def _edit_messages(
+    text: EditableText, node: yaml.Node, trial: Trial, wanted: Any
+) -> list[TextEdit] | None:
     """Return edits of the messages only.
 
     None unless a block expects the same violations in the same order.

@@ -32,7 +32,7 @@ def answer(body: bytes) -> tuple[bytes, str]:
     try:
         request = decoded(body, CONVERSION, API_VERSION, KIND)
         uid = request.uid
-        return _review(uid, {"status": "Success"}, list(_converted(request))), ""
+        return _review(uid, {"status": "Success"}, list(_convert_objects(request))), ""
     except orjson.JSONEncodeError as error:
         problem = f"what became of the objects is no JSON: {error}"
     except ConversionError as error:
@@ -42,7 +42,7 @@ def answer(body: bytes) -> tuple[bytes, str]:
     return _review(uid, {"status": "Failure", "message": problem}, []), problem
 
 
-def _converted(request: _ConversionRequest) -> Iterator[dict[str, Any]]:
+def _convert_objects(request: _ConversionRequest) -> Iterator[dict[str, Any]]:
     for number, object in enumerate(request.objects):
         if not isinstance(object, dict):
             raise ConversionError(f"request.objects[{number}]: must be an object")

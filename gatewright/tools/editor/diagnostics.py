@@ -131,13 +131,13 @@ class OpenText:
         for part, new, of_part in zip(parts, parsed, self._last, strict=True):
             lines = part.text.split("\n")
             if isinstance(new, DocumentError):
-                found.append(_failed(part, lines, new))
+                found.append(_report_failure(part, lines, new))
             for document in of_part:
-                found += _diagnosed(document, result, part, lines)
+                found += _diagnose(document, result, part, lines)
         return found
 
 
-def _diagnosed(
+def _diagnose(
     document: Document,
     judge: DocumentJudge,
     part: TextPart,
@@ -149,12 +149,12 @@ def _diagnosed(
             parse(CaseFile, value)
         except FaultsError as error:
             for path, text in error.faults:
-                yield _at(part, lines, document.place(path), _unjudged(f"{path}: {text}"))
+                yield _at(part, lines, document.place(path), _report_unjudged(f"{path}: {text}"))
     elif is_object(document):
         try:
             violations = judge(document).violations
         except DocumentError as error:
-            yield _failed(part, lines, error)
+            yield _report_failure(part, lines, error)
             return
         for each in violations:
             place = cel_place(lines, (each.place.line, each.place.column), each.message)
@@ -189,12 +189,12 @@ def _same(one: str, other: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _failed(part: TextPart, lines: list[str], error: DocumentError) -> EditorDiagnostic:
+def _report_failure(part: TextPart, lines: list[str], error: DocumentError) -> EditorDiagnostic:
     found = problem(error)
-    return _at(part, lines, (found.place.line, 1), _unjudged(found.message))
+    return _at(part, lines, (found.place.line, 1), _report_unjudged(found.message))
 
 
-def _unjudged(message: str) -> ReportedViolation:
+def _report_unjudged(message: str) -> ReportedViolation:
     return ReportedViolation(policy="", message=message)
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from config.documents import Document, DocumentError, parse_documents
 from config.settings import Settings, planner_settings
 from gatewright.checks.loaded_policies import PoliciesInForce, known_of
-from gatewright.outputs.redaction import hidden
+from gatewright.outputs.redaction import redact
 from gatewright.outputs.yaml_text import written
 from gatewright.plans.children import has_planned_kind, parent_of, planned
 from gatewright.processes.planners import planners_of
@@ -119,6 +119,6 @@ class JudgedDraft:
         try:
             parent = parent_of(self.document, self.draft.namespace).with_object(stored)
             for child in planned(parent, now, planner_settings(Settings())):
-                yield f"{child.comment}{written(hidden(child.object))}"
+                yield f"{child.comment}{written(redact(child.object))}"
         except DocumentError as error:
             yield f"# {error}\n"

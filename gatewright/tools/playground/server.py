@@ -43,8 +43,8 @@ def application(host: str, policies: str) -> web.Application:
         [
             web.get("/", _page()),
             web.get("/examples", _examples(policies)),
-            web.post("/review", _posted(turns, _reviewed)),
-            web.post("/case", _posted(turns, _as_case)),
+            web.post("/review", _handle_post(turns, _review)),
+            web.post("/case", _handle_post(turns, _as_case)),
         ]
     )
     return app
@@ -106,7 +106,7 @@ def _examples(policies: str) -> HttpHandler:
     return examples
 
 
-def _posted(turns: Turns, work: Work) -> HttpHandler:
+def _handle_post(turns: Turns, work: Work) -> HttpHandler:
     async def handler(request: web.Request) -> web.StreamResponse:
         if request.content_type != "application/json":
             return _problem(415, "the content type must be application/json")
@@ -136,7 +136,7 @@ def _result(work: Work, draft: Draft) -> Mapping[str, str]:
         return {"problem": str(error)}
 
 
-def _reviewed(draft: Draft, now: datetime) -> Mapping[str, str]:
+def _review(draft: Draft, now: datetime) -> Mapping[str, str]:
     return JudgedDraft.of(draft, now).shown(now)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewright.console.terminal import table, wrapped
+from gatewright.console.terminal import table, wrap
 from tests.gatewright.started import COMMAND
 from tests.pseudo_terminal import on_a_terminal
 
@@ -34,9 +34,9 @@ def shown(*arguments, columns=80, **environment):
 
 def test_lines_are_broken_between_words():
     """Long words stay whole; continuation lines are indented."""
-    assert wrapped("one two-three four", 9, "  ") == ["one", "  two-three", "  four"]
-    assert wrapped("one two", None) == ["one two"]
-    assert wrapped("", 10) == [""]
+    assert wrap("one two-three four", 9, "  ") == ["one", "  two-three", "  four"]
+    assert wrap("one two", None) == ["one two"]
+    assert wrap("", 10) == [""]
 
 
 def test_a_table_in_a_pipe_has_no_trailing_blanks(capsys):

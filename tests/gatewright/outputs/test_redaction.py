@@ -1,6 +1,6 @@
 """Values of Secrets are never printed."""
 
-from gatewright.outputs.redaction import hidden
+from gatewright.outputs.redaction import redact
 
 CONFIG_MAP = {"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
 APPLIED = {
@@ -16,13 +16,13 @@ SECRET = {
 
 def test_only_secrets_are_hidden():
     """Other objects are printed unchanged."""
-    assert hidden(CONFIG_MAP) == CONFIG_MAP
+    assert redact(CONFIG_MAP) == CONFIG_MAP
 
 
 def test_keys_of_a_secret_are_shown():
     """Kubectl's last-applied annotation is redacted too; a changed value is marked."""
     shown = {"kubectl.kubernetes.io/last-applied-configuration": "(secret)", "other": "kept"}
-    assert hidden(SECRET) == {
+    assert redact(SECRET) == {
         "kind": "Secret",
         "metadata": {"name": "a", "annotations": shown},
         "data": {"a": "(secret)"},
@@ -30,4 +30,4 @@ def test_keys_of_a_secret_are_shown():
     before, after = {"a": "1", "b": "2"}, {"a": "1", "b": "3"}
     changed = {"kind": "Secret", "metadata": {"name": "a"}, "stringData": after}
     told = {"a": "(secret)", "b": "(secret, changed)"}
-    assert hidden(changed, changed | {"stringData": before})["stringData"] == told
+    assert redact(changed, changed | {"stringData": before})["stringData"] == told

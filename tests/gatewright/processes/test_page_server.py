@@ -14,12 +14,12 @@ from http import HTTPStatus
 import pytest
 
 from gatewright.processes import page_server
-from gatewright.processes.page_server import PageResponse, served
+from gatewright.processes.page_server import PageResponse, serve_pages
 
 LOOPBACK = ("127.0.0.1", 0)
 WITHOUT_DESCRIPTORS = """
 import asyncio, logging, os, resource, socket, urllib.request
-from gatewright.processes.page_server import PageResponse, served
+from gatewright.processes.page_server import PageResponse, serve_pages
 
 class Noted(logging.StreamHandler):
     def emit(self, record):
@@ -29,7 +29,7 @@ class Noted(logging.StreamHandler):
 async def main():
     global loop, logged
     loop, logged = asyncio.get_running_loop(), asyncio.Event()
-    async with served([(("127.0.0.1", 0), {"/": lambda _: PageResponse(b"ok")})]) as (address,):
+    async with serve_pages([(("127.0.0.1", 0), {"/": lambda _: PageResponse(b"ok")})]) as (address,):
         clients = [socket.socket() for _ in range(20)]
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         taken = []
@@ -82,7 +82,7 @@ def get(path: str) -> bytes:
 )
 async def test_each_request_has_one_answer(request_line, status, body):
     """Pages answer GET and HEAD; other requests get an error with a reason."""
-    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/here": here})]) as (address,):
         first, *lines = await exchanged(
             address, f"{request_line}\r\nHost: here\r\naccept: text/*\r\n\r\n".encode()
         )
@@ -103,7 +103,7 @@ async def test_each_request_has_one_answer(request_line, status, body):
 @pytest.mark.parametrize("sent", ["GET /here HTTP/1.1", "GET /here SMTP", "\x16\x03\x01", ""])
 async def test_other_protocols_get_400_and_no_log_line(caplog, sent):
     """A client of another protocol, or one without a Host, gets 400."""
-    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/here": here})]) as (address,):
         answer = await exchanged(address, f"{sent}\r\nno header\r\n\r\n".encode())
     assert (answer[0], caplog.messages) == ("HTTP/1.0 400 Bad Request", [])
 
@@ -117,7 +117,7 @@ async def test_a_page_may_finish_in_a_thread(caplog):
         return PageResponse.line(HTTPStatus.OK, "done")
 
     pages = {"/long": lambda accept: finished, "/wrong": lambda accept: lambda: 1 / 0}
-    async with served([(LOOPBACK, pages)]) as (address,):
+    async with serve_pages([(LOOPBACK, pages)]) as (address,):
         assert (await exchanged(address, get("/long")))[-1] == "done\n"
         assert (await exchanged(address, get("/wrong")))[0] == "HTTP/1.1 500 Internal Server Error"
     assert threading.current_thread() not in threads
@@ -142,7 +142,7 @@ async def test_a_blocked_loop_is_reported():
                 found.append((error.code, error.read().decode()))
         told.set()
 
-    async with served([(LOOPBACK, {"/": blocking})], page_timeout=0.05) as (address,):
+    async with serve_pages([(LOOPBACK, {"/": blocking})], page_timeout=0.05) as (address,):
         asking = threading.Thread(target=ask, args=(address,))
         asking.start()
         await asyncio.to_thread(blocked.wait, 10)
@@ -160,7 +160,7 @@ async def test_while_the_loop_is_blocked_the_last_answer_is_repeated():
             found.append(answer.read().decode())
         told.set()
 
-    async with served(
+    async with serve_pages(
         [(LOOPBACK, {"/": lambda _: PageResponse.line(HTTPStatus.OK, "well")})], page_timeout=0.05
     ) as (address,):
         await asyncio.to_thread(ask, address)
@@ -178,7 +178,7 @@ async def test_a_failing_page_is_an_internal_error(caplog):
     def failing(_: str) -> PageResponse:
         raise LookupError("nothing is known")
 
-    async with served([(LOOPBACK, {"/": failing})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/": failing})]) as (address,):
         answer = await exchanged(address, get("/"))
     assert answer[0] == "HTTP/1.1 500 Internal Server Error"
     (record,) = caplog.records
@@ -190,7 +190,7 @@ async def test_a_failing_page_is_an_internal_error(caplog):
 async def test_a_slow_client_is_disconnected(monkeypatch):
     """A request must be complete within a time limit; an incomplete one gets no answer."""
     monkeypatch.setattr(page_server, "WHOLE_REQUEST", 0.05)
-    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/here": here})]) as (address,):
         assert await exchanged(address, b"GET /here HTT") == [""]
 
 
@@ -198,7 +198,7 @@ async def test_a_client_that_does_not_read_is_disconnected(monkeypatch):
     """An answer is kept for a limited time."""
     monkeypatch.setattr(page_server, "WHOLE_REQUEST", 0.2)
     large = PageResponse(b"." * 16_000_000)
-    async with served([(LOOPBACK, {"/large": lambda _: large})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/large": lambda _: large})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
         writer.write(get("/large"))
         await asyncio.sleep(0.5)
@@ -209,7 +209,7 @@ async def test_a_client_that_does_not_read_is_disconnected(monkeypatch):
 
 async def test_an_endless_head_is_rejected():
     """The server stores no more than the limit."""
-    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/here": here})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
         writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * 100_000)
         with suppress(ConnectionResetError):  # the kernel decides which of the two comes first
@@ -220,7 +220,7 @@ async def test_an_endless_head_is_rejected():
 async def test_open_connections_do_not_block_new_ones(monkeypatch):
     """Beyond the limit the oldest connection is closed, so that a probe always gets one."""
     monkeypatch.setattr(page_server, "MAX_CONNECTIONS", 3)
-    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/here": here})]) as (address,):
         held = [await asyncio.open_connection(*address) for _ in range(3)]
         assert (await exchanged(address, get("/here")))[0] == "HTTP/1.1 200 OK"
         assert await held[0][0].read() == b""
@@ -248,7 +248,7 @@ async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
             families.append(("::1", socket.AF_INET6))
         except OSError:
             pass
-    async with served([((None, unused_tcp_port), {"/here": here})]) as (address,):
+    async with serve_pages([((None, unused_tcp_port), {"/here": here})]) as (address,):
         assert address == (None, unused_tcp_port)
         for host, _ in families:
             assert (await exchanged((host, unused_tcp_port), get("/here")))[0] == "HTTP/1.1 200 OK"
@@ -256,7 +256,7 @@ async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
 
 async def test_connections_are_closed_at_the_end():
     """The thread has ended too."""
-    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+    async with serve_pages([(LOOPBACK, {"/here": here})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
         assert (await exchanged(address, get("/here")))[0] == "HTTP/1.1 200 OK"
         assert "listeners" in {thread.name for thread in threading.enumerate()}
