@@ -160,6 +160,10 @@ def schema(kind: type[CustomResource]) -> JsonObject:
         **schema["properties"],
         "metadata": {"type": "object"},
     }
+    if "status" in schema["properties"]:
+        # Until the controller has read a new object, tools that wait (kstatus: helm, Flux) see that
+        # its status is not current.
+        schema["properties"]["status"] |= {"default": {"observedGeneration": -1}}
     return schema
 
 

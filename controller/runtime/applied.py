@@ -11,7 +11,8 @@ import re
 from typing import Any
 from zlib import crc32
 
-from controller.runtime.diff import digest, list_key
+from controller.runtime.diff import digest
+from controller.runtime.list_keys import KeyFunction, has_keyed_lists, list_key, name_of
 from kube.client import Client
 from kube.resource import JsonObject, Resource
 
@@ -65,7 +66,7 @@ async def replace_lists(
     name, namespace = desired["metadata"]["name"], desired["metadata"].get("namespace")
     content = {key: value for key, value in desired.items() if key != "metadata"}
     metadata = _version_of(current) | {"annotations": {APPLIED: REPLACED}}
-    begun = _lists_of(content) | {"metadata": metadata}
+    begun = _lists_of(content, _key_function(desired)) | {"metadata": metadata}
     stored = await client.patch(resource, name, begun, namespace, field_manager=manager)
     patched = {"manager": manager, "operation": "Update"}
     owners = [
@@ -82,16 +83,21 @@ def _version_of(object: JsonObject) -> JsonObject:
     return {key: object["metadata"][key] for key in ("uid", "resourceVersion")}
 
 
-def _lists_of(object: JsonObject) -> JsonObject:
+def _lists_of(object: JsonObject, key_of: KeyFunction) -> JsonObject:
     """Return an object with only the lists whose items have keys."""
     lists: JsonObject = {}
     for key, value in object.items():
         if isinstance(value, dict):
-            if inner := _lists_of(value):
+            if inner := _lists_of(value, key_of):
                 lists[key] = inner
-        elif isinstance(value, list) and any(map(list_key, value)):
+        elif isinstance(value, list) and any(key_of(key, item) for item in value):
             lists[key] = value
     return lists
+
+
+def _key_function(object: JsonObject) -> KeyFunction:
+    """Return the function of the keys of list items; in a custom resource, a name may be one."""
+    return list_key if has_keyed_lists(object) else name_of
 
 
 def _applied_marks(current: JsonObject) -> set[str] | None:
@@ -103,22 +109,23 @@ def _applied_marks(current: JsonObject) -> set[str] | None:
 def _marks_of(object: JsonObject) -> set[str]:
     """Return the marks of all items of the lists whose items have keys."""
     marks: set[str] = set()
+    key_of = _key_function(object)
     for key, value in object.items():
         if key not in ("metadata", "status"):
-            _mark(value, crc32(key.encode()), marks)
+            _mark(key, value, crc32(key.encode()), marks, key_of)
     return marks
 
 
-def _mark(value: Any, path: int, marks: set[str]) -> None:
+def _mark(field: str, value: Any, path: int, marks: set[str], key_of: KeyFunction) -> None:
     """Add the marks of a value; `path` is the checksum of its path."""
     if isinstance(value, dict):
-        for key, each in value.items():
+        for name, each in value.items():
             if isinstance(each, NESTED):
-                _mark(each, crc32(key.encode(), path), marks)
+                _mark(name, each, crc32(name.encode(), path), marks, key_of)
     elif isinstance(value, list):
         for place, item in enumerate(value):
-            key = list_key(item)
+            key = key_of(field, item)
             item_path = crc32(str(place if key is None else key).encode(), path)
             if key is not None:
                 marks.add(f"{path & 0xFF:02x}{item_path & 0xFFFFFF:06x}")
-            _mark(item, item_path, marks)
+            _mark("", item, item_path, marks, key_of)

@@ -6,23 +6,16 @@ were applied before and are no longer desired change the digest of the applied s
 """
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from config.quantities import QuantityError, parse_quantity
+from controller.runtime.list_keys import has_keyed_lists, list_key
 from kube.resource import JsonObject
 
 # Maps that one manager owns as a whole.
 ATOMIC = frozenset({"selector", "matchLabels", "nodeSelector"})
-LIST_KEYS = (
-    ("containerPort", "protocol"),
-    ("port", "protocol"),
-    ("mountPath",),
-    ("devicePath",),
-    ("name",),
-)
-DEFAULTS = {"protocol": "TCP"}
 QUANTITIES = frozenset({"requests", "limits"})
 
 
@@ -43,53 +36,54 @@ def cut(stored: Any, desired: Any) -> Any:
     return stored
 
 
-def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> str | None:
+def difference(stored: JsonObject, desired: JsonObject) -> str | None:
     """Return the path of the first field that is not as desired; None where all of them are."""
-    if stored == desired or desired is None or (stored is None and desired in ({}, [])):
+    return Comparison(has_keyed_lists(stored)).first(stored, desired, "", "")
+
+
+class Comparison(NamedTuple):
+    """A comparison of two objects of one kind; `keyed` if its lists may have keys."""
+
+    keyed: bool
+
+    def first(self, stored: Any, desired: Any, field: str, path: str) -> str | None:
+        """Return the path of the first field that is not as desired; None where all of them are."""
+        if stored == desired or desired is None or (stored is None and desired in ({}, [])):
+            return None
+        if isinstance(desired, dict) and isinstance(stored, dict):
+            return self._in_map(stored, desired, field, path)
+        if isinstance(desired, list) and isinstance(stored, list):
+            return self._in_list(stored, desired, field, path)
+        return path
+
+    def _in_map(self, stored: JsonObject, desired: JsonObject, field: str, path: str) -> str | None:
+        if field in ATOMIC and len(stored) > len(desired):
+            return path
+        for key, value in desired.items():
+            actual = stored.get(key)
+            # in list items, such as env variables, the API server does not store empty strings
+            if actual == value or (value == "" and actual is None and not field):
+                continue
+            if field in QUANTITIES and _amount(actual) == _amount(value):
+                continue
+            found = self.first(actual, value, key, f"{path}.{key}" if path else key)
+            if found is not None:
+                return found
         return None
-    if isinstance(desired, dict) and isinstance(stored, dict):
-        return _in_map(stored, desired, field, path)
-    if isinstance(desired, list) and isinstance(stored, list):
-        return _in_list(stored, desired, path)
-    return path
 
-
-def _in_map(stored: JsonObject, desired: JsonObject, field: str, path: str) -> str | None:
-    if field in ATOMIC and len(stored) > len(desired):
-        return path
-    for key, value in desired.items():
-        actual = stored.get(key)
-        # in list items, such as env variables, the API server does not store empty strings
-        if actual == value or (value == "" and actual is None and not field):
-            continue
-        if field in QUANTITIES and _amount(actual) == _amount(value):
-            continue
-        found = difference(actual, value, key, f"{path}.{key}" if path else key)
-        if found is not None:
-            return found
-    return None
-
-
-def _in_list(stored: list[Any], desired: list[Any], path: str) -> str | None:
-    keys = [list_key(each) for each in desired]
-    if None not in keys:
-        by_key = {list_key(each): each for each in stored}
-        stored = [by_key[key] for key in keys if key in by_key]
-    if len(stored) != len(desired):
-        return path
-    for place, (actual, item) in enumerate(zip(stored, desired, strict=True)):
-        found = difference(actual, item, path=f"{path}[{place}]")
-        if found is not None:
-            return found
-    return None
-
-
-def list_key(item: Any) -> tuple[Any, ...] | None:
-    """Return the key of a list item; None if it has none."""
-    for names in LIST_KEYS if isinstance(item, dict) else ():
-        if names[0] in item:
-            return (names[0], *(item.get(name, DEFAULTS.get(name)) for name in names))
-    return None
+    def _in_list(self, stored: list[Any], desired: list[Any], field: str, path: str) -> str | None:
+        has_keys = self.keyed or field == "ownerReferences"
+        keys = [list_key(field, each) if has_keys else None for each in desired]
+        if None not in keys:
+            by_key = {list_key(field, each): each for each in stored}
+            stored = [by_key[key] for key in keys if key in by_key]
+        if len(stored) != len(desired):
+            return path
+        for place, (actual, item) in enumerate(zip(stored, desired, strict=True)):
+            found = self.first(actual, item, "", f"{path}[{place}]")
+            if found is not None:
+                return found
+        return None
 
 
 def _amount(quantity: Any) -> int | str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from controller.runtime.plan import Observed, Plan
+from controller.runtime.plan import Apply, CreateOnly, Observed, Plan
 from kube.index import IndexFunction
 from kube.resource import JsonObject, Resource
 
@@ -14,6 +14,10 @@ class CustomObject(Protocol):
     """A custom resource's type, which parses stored objects and has a Definition."""
 
     definition: ClassVar[Any]
+
+    @property
+    def metadata(self) -> Any:
+        """Return the object's metadata."""
 
     @classmethod
     def model_validate(cls, object: Any, /) -> Self:
@@ -90,7 +94,7 @@ class PlannedKind(Generic[T]):
         self.resource: Resource = definition.resource
         self.name = self.resource.kind.lower()
         """The prefix of its metrics and log fields."""
-        self.plan = plan
+        self._plan = plan
         self.owns = (*owns, *creates_only)
         self._owned = {(each.api_version, each.kind): each for each in self.owns}
         self.creates_only = tuple(creates_only)
@@ -117,6 +121,33 @@ class PlannedKind(Generic[T]):
         except ValueError:
             without_status = {key: value for key, value in object.items() if key != "status"}
             return self.type.model_validate(without_status)
+
+    def plan(self, object: T, observed: Observed, now: datetime) -> Plan:
+        """Return the plan of an object.
+
+        Raises ValueError for a child in another namespace than its namespaced parent: owner
+        references cannot cross namespaces.
+        """
+        plan = self._plan(object, observed, now)
+        for write in (write for step in plan.steps for write in step.writes):
+            if isinstance(write, Apply | CreateOnly):
+                self._check_namespace(object, write.object)
+        return plan
+
+    def _check_namespace(self, parent: T, child: JsonObject) -> None:
+        named = child["metadata"].get("namespace")
+        what = f"{child['kind']} {child['metadata']['name']}"
+        if not self.resource.namespaced:
+            if not named and self.owned(child).namespaced:
+                raise ValueError(f"{what}: metadata.namespace: must be set")
+            return
+        metadata = parent.metadata
+        own = metadata.get("namespace") if isinstance(metadata, dict) else metadata.namespace
+        if named and own and named != own:
+            raise ValueError(
+                f"{what}: metadata.namespace: {named}; the children of a {self.resource.kind} are "
+                f"in its namespace, {own}. Leave it out"
+            )
 
     def owned(self, object: JsonObject) -> Resource:
         """Return the resource of a child; ValueError if `owns` does not declare it."""

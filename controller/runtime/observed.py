@@ -57,14 +57,19 @@ class Snapshot(Observed):
         stored = self.get(self._kind.resource, self._key)
         return None if stored is None else Owner(self._request, self._kind.resource, stored)
 
-    def child(self, resource: Resource, name: str) -> JsonObject | None:
+    def child(
+        self, resource: Resource, name: str, namespace: str | None = None
+    ) -> JsonObject | None:
         """Return a child of the object; None if there is none, or if another owner has the name."""
-        found = self.get(resource, resource.key(self._request.namespace, name))
+        found = self.get(resource, resource.key(self._request.namespace or namespace, name))
         owner = self.get(self._kind.resource, self._key)
         return found if found and owner and is_controlled_by(found, owner) else None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
-        """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
+        """Return the objects in the same namespace, or in none, whose index `index` has `value`.
+
+        For a cluster-scoped object: in any namespace.
+        """
         indexes = (
             self._kind.reads[resource].indexes
             if resource in self._kind.reads
@@ -79,7 +84,7 @@ class Snapshot(Observed):
         found = (
             self.get(resource, key)
             for key in sorted(keys)
-            if ReconcileRequest.of(key).namespace in near
+            if self._request.namespace is None or ReconcileRequest.of(key).namespace in near
         )
         return [each for each in found if each is not None]
 

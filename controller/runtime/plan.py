@@ -180,11 +180,19 @@ class Observed:
     obstacles: Mapping[str, Problem] = field(default_factory=dict)
     """Why the plan's `unexplained` objects are not as they should be, by uid."""
 
-    def child(self, resource: Resource, name: str) -> JsonObject | None:
-        """Return a child of the object; None if there is none, or if another owner has the name."""
+    def child(
+        self, resource: Resource, name: str, namespace: str | None = None
+    ) -> JsonObject | None:
+        """Return a child of the object; None if there is none, or if another owner has the name.
+
+        `namespace` is needed for the child of a cluster-scoped object only.
+        """
         identity = (resource.api_version, resource.kind, name)
         for child in self.children:
-            if (child["apiVersion"], child["kind"], child["metadata"]["name"]) == identity:
+            about = child["metadata"]
+            if (child["apiVersion"], child["kind"], about["name"]) != identity:
+                continue
+            if namespace is None or about.get("namespace") == namespace:
                 return child
         return None
 

@@ -118,7 +118,7 @@ def readers_of(
         return [
             each
             for each in map(ReconcileRequest.of, keys(change))
-            if namespace in (None, each.namespace)
+            if None in (namespace, each.namespace) or namespace == each.namespace
         ]
 
     return requests

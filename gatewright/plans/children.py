@@ -51,6 +51,8 @@ class Parent:
                 f"{self.title}: "
                 f"{self.in_written_version(str(FaultsError(faults(self.kind.type, error))))}"
             ) from None
+        except ValueError as error:  # such as a child in another namespace
+            raise DocumentError(f"{self.title}: {error}") from error
         if plan.problem is not None:
             raise DocumentError(f"{self.title}: {self.in_written_version(plan.problem.message)}")
         return plan

@@ -7,6 +7,8 @@ import pytest
 from controller.runtime.diff import difference, digest
 
 PORT = {"port": 80, "protocol": "TCP"}
+BINDING = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+POLICY = {"apiVersion": "networking.k8s.io/v1"}
 MOUNTS = [{"name": "data", "mountPath": "/a"}, {"name": "data", "mountPath": "/b"}]
 
 
@@ -55,6 +57,21 @@ MOUNTS = [{"name": "data", "mountPath": "/a"}, {"name": "data", "mountPath": "/b
         ({"volumeMounts": MOUNTS[:1]}, {"volumeMounts": MOUNTS}, "volumeMounts"),
         ({"args": ["a", "b"]}, {"args": ["a"]}, "args"),
         ({"args": ["a"]}, {"args": ["b"]}, "args[0]"),
+        (
+            {**BINDING, "subjects": [{"name": "devs"}, {"name": "mallory"}]},
+            {**BINDING, "subjects": [{"name": "devs"}]},
+            "subjects",
+        ),
+        (
+            {**POLICY, "spec": {"ingress": [{"ports": [PORT, {"port": 22}]}]}},
+            {**POLICY, "spec": {"ingress": [{"ports": [PORT]}]}},
+            "spec.ingress[0].ports",
+        ),
+        (
+            {**BINDING, "metadata": {"ownerReferences": [{"uid": "1"}, {"uid": "2"}]}},
+            {**BINDING, "metadata": {"ownerReferences": [{"uid": "2"}]}},
+            None,
+        ),
     ],
 )
 def test_a_stored_object_must_contain_what_is_desired(
