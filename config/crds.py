@@ -133,12 +133,17 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
             "statusReplicasPath": about.scale.ready,
             "labelSelectorPath": about.scale.selector,
         }
+    whole = explained(schema(kind))
+    if "status" in whole["properties"]:
+        # Until the controller has read a new object, tools that wait (kstatus: helm, Flux) see that
+        # its status is not current.
+        whole["properties"]["status"] |= {"default": {"observedGeneration": -1}}
     version = {
         "name": about.version,
         "served": True,
         "storage": about.storage,
         "additionalPrinterColumns": [_column(column) for column in about.columns],
-        "schema": {"openAPIV3Schema": explained(schema(kind))},
+        "schema": {"openAPIV3Schema": whole},
         "selectableFields": [{"jsonPath": path} for path in about.selectable_fields],
         "subresources": subresources,
     }
@@ -160,10 +165,6 @@ def schema(kind: type[CustomResource]) -> JsonObject:
         **schema["properties"],
         "metadata": {"type": "object"},
     }
-    if "status" in schema["properties"]:
-        # Until the controller has read a new object, tools that wait (kstatus: helm, Flux) see that
-        # its status is not current.
-        schema["properties"]["status"] |= {"default": {"observedGeneration": -1}}
     return schema
 
 

@@ -188,9 +188,13 @@ class Controller:
                 "Retryable error occurred, requeuing", extra={"fields": fields}, exc_info=traceback
             )
             return "timeout" if limit.expired() else "error" if expected else "panic", wait
-        self._backoff.forget(request)
+        again = self._backoff.failed(request) if result.requeue else None
+        if again is None:
+            self._backoff.forget(request)
         duration = round(time.monotonic() - started, 4)
         LOG.info("Reconciliation completed", extra={"fields": {**fields, "duration": duration}})
+        if again is not None:
+            return "requeue", again
         if result.requeue_after is None:
             return "success", None
         return "requeue_after", result.requeue_after.total_seconds()

@@ -1,4 +1,4 @@
-"""Events of events.k8s.io/v1, written in the background; repetitions are written seldom."""
+"""Events of events.k8s.io/v1, written in the background; repetitions are one series."""
 
 import asyncio
 import logging
@@ -6,13 +6,15 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Never
 
 from controller.runtime.leader import NotLeadingError, micro_time
 from controller.runtime.plan import Event
 from kube.client import Client
-from kube.errors import ApiError
+from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.events")
@@ -23,11 +25,21 @@ MAX_QUEUED = 1000
 MAX_KNOWN = 1024
 # Seconds after which a repetition is an event of its own; longer than the longest back-off.
 REPETITION_WINDOW = 360.0
-# Seconds until a repetition is written again: the API server deletes events after an hour.
+# Seconds until a series is written again: the API server deletes events after an hour.
 REFRESH_INTERVAL = 1800.0
 MAX_NOTE = 1024
 
 Identity = tuple[str, ...]  # the same for all occurrences of an event
+
+
+@dataclass(slots=True)
+class _Series:
+    """The occurrences of an event: the stored object, how many, and when (monotonic)."""
+
+    event: JsonObject
+    count: int
+    seen: float
+    written: float
 
 
 class EventRecorder:
@@ -39,9 +51,8 @@ class EventRecorder:
         self._client = client
         self._instance = instance
         self._clock = clock
-        # When each event was recorded last, and when it was written last.
-        self._known: OrderedDict[Identity, tuple[float, float]] = OrderedDict()
-        self._queue: asyncio.Queue[tuple[Identity, JsonObject]] = asyncio.Queue(MAX_QUEUED)
+        self._known: OrderedDict[Identity, _Series] = OrderedDict()
+        self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
 
     def record(self, regarding: JsonObject, event: Event) -> None:
         """Record an event about an object; it is dropped if too many are waiting."""
@@ -49,26 +60,42 @@ class EventRecorder:
             LOG.warning("event dropped: too many events are waiting to be written")
             return
         identity = (regarding["metadata"]["uid"], event.type, event.reason, event.note)
-        now, never = self._clock(), float("-inf")
-        seen, written = self._known.pop(identity, (never, never))
-        is_due = now - seen >= REPETITION_WINDOW or now - written >= REFRESH_INTERVAL
-        self._known[identity] = now, now if is_due else written
+        now = self._clock()
+        series = self._known.pop(identity, None)
+        if series is None or now - series.seen >= REPETITION_WINDOW:
+            series = _Series(self._object(regarding, event), 0, now, now)
+        series.count, series.seen = series.count + 1, now
+        self._known[identity] = series
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
-        if is_due:
-            self._queue.put_nowait((identity, self._object(regarding, event)))
+        if series.count <= 2 or now - series.written >= REFRESH_INTERVAL:
+            series.written = now
+            self._queue.put_nowait((identity, series))
 
     async def run(self) -> Never:
         """Write events until cancelled; after a failure the next repetition is written."""
         while True:
-            identity, event = await self._queue.get()
+            identity, series = await self._queue.get()
             try:
-                await self._client.create(EVENT, event)
+                await self._write(series)
             except (ApiError, NotLeadingError) as error:
                 LOG.debug("an event was not written: %s", error)
                 self._known.pop(identity, None)
             finally:
                 self._queue.task_done()
+
+    async def _write(self, series: _Series) -> None:
+        """Create an event, or add its repetitions; create it again if it has expired."""
+        metadata = series.event["metadata"]
+        if "uid" in metadata:
+            times = {"count": series.count, "lastObservedTime": micro_time(datetime.now(UTC))}
+            with suppress(NotFound):
+                name, namespace = metadata["name"], metadata["namespace"]
+                await self._client.patch(EVENT, name, {"series": times}, namespace)
+                return
+            del metadata["uid"]
+        stored = await self._client.create(EVENT, series.event)
+        metadata["uid"] = stored["metadata"]["uid"]
 
     async def flush(self) -> None:
         """Wait until all recorded events are written; `run` must be running."""
@@ -82,7 +109,7 @@ class EventRecorder:
             if about.get(key)
         }
         metadata = {
-            "name": f"{about['name'][:220]}.{secrets.token_hex(8)}",
+            "name": f"{about['name'][:220].rstrip('-.')}.{secrets.token_hex(8)}",
             "namespace": about.get("namespace") or "default",
         }
         return {

@@ -107,7 +107,7 @@ class ControllerMetrics:
         self, name: str, outcome: ReconcileOutcome, seconds: float, waited: float
     ) -> None:
         """Count a reconcile of a controller."""
-        failed = outcome not in ("success", "requeue_after")
+        failed = outcome not in ("success", "requeue", "requeue_after")
         self._total.labels(name, "error" if failed else outcome).inc()
         self._seconds.labels(name).observe(seconds)
         self._worked.labels(name).observe(seconds)
@@ -160,7 +160,8 @@ class KindMetrics:
     ) -> None:
         """Count a reconcile."""
         labels = self._labels(request)
-        result = {"success": "success", "requeue_after": "requeue"}.get(outcome, "error")
+        successes = {"success": "success", "requeue": "requeue", "requeue_after": "requeue"}
+        result = successes.get(outcome, "error")
         self._total.labels(*labels, result).inc()
         (self._seconds.labels(*labels) if labels else self._seconds).observe(seconds)
         if result == "error":

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Literal, NamedTuple
 
 ReconcileOutcome = Literal[
-    "success", "requeue_after", "error", "timeout", "panic", "terminal_error"
+    "success", "requeue", "requeue_after", "error", "timeout", "panic", "terminal_error"
 ]
 
 
@@ -29,10 +29,12 @@ class ReconcileRequest(NamedTuple):
 class Result(NamedTuple):
     """A reconcile that succeeded.
 
-    `requeue_after` asks for another one without waiting for a change.
+    `requeue_after` asks for another one without waiting for a change, `requeue` for one with
+    back-off, as after a failure.
     """
 
     requeue_after: timedelta | None = None
+    requeue: bool = False
 
 
 class TerminalError(Exception):

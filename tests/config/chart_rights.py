@@ -33,7 +33,7 @@ LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 
 def controller(kinds: Iterable[PlannedKind[Any]]) -> list[PolicyRule]:
     """The controller's cluster-wide rules: events, policy objects and the kinds."""
-    rights = of_kinds(kinds) | {("events.k8s.io", "events"): {"create"}}
+    rights = of_kinds(kinds) | {("events.k8s.io", "events"): {"create", "patch"}}
     for each in POLICIES:
         grant(rights, each, READ)
         grant(rights, each, ["patch"], "/status")

@@ -63,7 +63,7 @@ def verbs(rules: list[PolicyRule], group: str, resource: str) -> set[str]:
             "deployments",
             {"get", "list", "watch", "create", "patch", "delete"},
         ),
-        ({}, "events.k8s.io", "events", {"create"}),
+        ({}, "events.k8s.io", "events", {"create", "patch"}),
     ],
 )
 def test_the_controller_gets_the_rights_of_its_kinds(says, group, resource, expected):

@@ -88,12 +88,12 @@ async def test_the_hand_written_controller_creates_a_deployment() -> None:
         toys.create(widget, "taken", spec={"replicas": 1})
         toys.create(widget, "cogs", spec={"replicas": 2})
         await toys.until(
-            widget, "cogs", lambda each: each.get("status") == {"availableReplicas": 0}
+            widget, "cogs", lambda each: each.get("status", {}).get("availableReplicas") == 0
         )
         toys.server.change(
             DEPLOYMENT, "cogs", {"status": {"availableReplicas": 2}}, "default", "status"
         )
-        await toys.until(widget, "cogs", lambda each: each["status"] == {"availableReplicas": 2})
+        await toys.until(widget, "cogs", lambda each: each["status"]["availableReplicas"] == 2)
         toys.server.change(widget, "cogs", {"spec": {"replicas": 3}}, "default")
         made = await toys.until(DEPLOYMENT, "cogs", lambda each: each["spec"]["replicas"] == 3)
         assert made["spec"]["template"]["spec"] == widgets["POD"]

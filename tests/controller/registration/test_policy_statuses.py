@@ -432,7 +432,7 @@ async def test_an_exception_waits_for_the_policies(server, statuses):
     server.create(EXCEPTION, exception())
     async with statuses(EXCEPTION) as running:
         running.policies = None
-        assert await running.reconciled("why-not", HOME) == ({}, None)
+        assert await running.reconciled("why-not", HOME) == ({"observedGeneration": -1}, None)
         running.policies = [bind(policy(), catalogue())]
         assert (await running.reconciled("why-not", HOME))[0] == condition("True", "InForce")
 

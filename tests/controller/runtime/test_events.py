@@ -70,16 +70,48 @@ async def test_an_event_names_its_object(server: FakeApiServer, recorder: EventR
     assert event["reportingController"] == "gatewright.io/controller"
 
 
-async def test_repetitions_are_written_every_half_hour(
+async def test_repetitions_are_a_series(
     server: FakeApiServer, recorder: EventRecorder, clock: Clock
 ) -> None:
-    """So `kubectl describe` always shows the event, which the API server deletes after an hour."""
+    """One event, whose count is written at the first repetition and then every half hour.
+
+    So `kubectl describe` always shows the event, which the API server deletes after an hour.
+    """
     for _ in range(30):
         recorder.record(THING, FAILED)
         clock.now += 60
-    assert len(await written(server, recorder)) == 1
+    await written(server, recorder)
+    assert len(server.requests.writes) == 2
+    clock.now += 60
     recorder.record(THING, FAILED)
-    assert len(await written(server, recorder)) == 2
+    (event,) = await written(server, recorder)
+    assert event["series"]["count"] == 31
+    assert len(server.requests.writes) == 3
+
+
+async def test_a_series_whose_event_has_expired_is_a_new_event(
+    server: FakeApiServer, recorder: EventRecorder
+) -> None:
+    """The API server deletes events after an hour."""
+    recorder.record(THING, FAILED)
+    (event,) = await written(server, recorder)
+    server.delete(EVENT, event["metadata"]["name"], NAMESPACE)
+    recorder.record(THING, FAILED)
+    (again,) = await written(server, recorder)
+    assert again["metadata"]["uid"] != event["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("end", ["-", ".", "-.-", "a"])
+async def test_an_object_of_any_name_has_events(
+    server: FakeApiServer, recorder: EventRecorder, end: str
+) -> None:
+    """A long name is shortened to a valid one."""
+    name = f"{'a' * (220 - len(end))}{end}aaa"
+    recorder.record({**THING, "metadata": {**THING["metadata"], "name": name}}, FAILED)
+    (event,) = await written(server, recorder)
+    prefix, _, random = event["metadata"]["name"].rpartition(".")
+    assert prefix == name[:220].rstrip("-.")
+    assert len(random) == 16
 
 
 async def test_another_note_is_another_event(
