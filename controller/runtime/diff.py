@@ -38,10 +38,10 @@ def cut(stored: Any, desired: Any) -> Any:
 
 def difference(stored: JsonObject, desired: JsonObject) -> str | None:
     """Return the path of the first field that is not as desired; None where all of them are."""
-    return Comparison(has_keyed_lists(stored)).first(stored, desired, "", "")
+    return FieldComparison(has_keyed_lists(stored)).first(stored, desired, "", "")
 
 
-class Comparison(NamedTuple):
+class FieldComparison(NamedTuple):
     """A comparison of two objects of one kind; `keyed` if its lists may have keys."""
 
     keyed: bool
