@@ -1,6 +1,7 @@
 """Find the plain file and field that a field of a kustomization's object comes from."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from config.documents import Document, DocumentError, read_documents
 from config.positions import FieldPlaces, OneLine
 from config.yaml_reader import read_values
+from gatewright.checks.checked_tree import resolve
 from kube.resource import FieldPath, PathElement
 
 ANNOTATION = "config.kubernetes.io/origin"
@@ -22,6 +24,7 @@ class OriginFiles:
     def __init__(self) -> None:
         """Start without files."""
         self._files: dict[Path, list[tuple[str, str, FieldPlaces]]] = {}
+        self._built: dict[Path, Counter[Path]] = {}  # objects by file, of each kustomization
 
     def placed(self, document: Document, kustomization: Path, base: Path) -> Document:
         """Return an object of a kustomization file with the lines of its plain file.
@@ -29,14 +32,21 @@ class OriginFiles:
         If there is no such file, or if several of its objects match, the lines are the first line
         of the kustomization. The origin annotation is removed.
         """
+        self._built.setdefault(kustomization, Counter())
         source, lines = kustomization, None
         if origin := _origin(document.value):
             file = Path(os.path.normpath(base / origin))
+            self._built[kustomization][resolve(file)] += 1
             lines = self._lines(file, document.value)
             if lines is not None:
                 directory = kustomization.parent
                 source = directory / os.path.relpath(file, directory.resolve())
         return Document(os.path.normpath(source), document.value, lines or OneLine())
+
+    def omits(self, file: Path) -> bool:
+        """Whether no kustomization so far has all objects of a plain file: patches remove some."""
+        most = max((built[resolve(file)] for built in self._built.values()), default=0)
+        return most < len([*_objects(file)])
 
     def _lines(self, file: Path, object: dict[str, Any]) -> FieldPlaces | None:
         if file not in self._files:

@@ -52,6 +52,7 @@ class Renderer:
         self._pool = ThreadPoolExecutor(os.cpu_count())
         self._started: dict[Path, Future[RenderedText]] = {}
         self._origins = OriginFiles()
+        self._tells_origins = True
         self._rendered: dict[Path, frozenset[str]] = {}
 
     def __enter__(self) -> Self:
@@ -73,6 +74,7 @@ class Renderer:
         Raises NotRenderedError if the program is missing, DocumentError if it fails.
         """
         text, base = self._started.pop(file).result()
+        self._tells_origins &= base != file.parent or file.name == CHART
         directory = file.parent
         if file.name == CHART:
             self._rendered[file] = frozenset(
@@ -84,6 +86,10 @@ class Renderer:
             return
         for document in parse_documents(text, str(file)):
             yield self._origins.placed(document, file, base)
+
+    def omits(self, file: Path) -> bool:
+        """Whether the kustomizations so far leave out an object of one of their plain files."""
+        return self._tells_origins and self._origins.omits(file)
 
     def silent(self, file: Path) -> Iterator[Path]:
         """Yield the templates of a rendered chart that render nothing; none of a kustomization."""

@@ -14,6 +14,7 @@ from webhook.harness.objects import is_object
 
 NO_OBJECTS = "skipped: no Kubernetes objects"
 SILENT = "skipped: templates that render nothing with these values"
+OMITTED = "skipped in part: kustomizations leave out an object of the file"
 HIDDEN = "skipped: hidden"
 NO_OBJECT = "skipped: not a Kubernetes object"
 
@@ -58,13 +59,25 @@ def read_sources(
         for whole, path in inventory.units.items():
             if is_rendered(path):
                 renderer.start(path, inventory.trees[whole])
+        built = list[Path]()
         for whole, path in inventory.units.items():
             is_judged = changes is None or path == STDIN or changes.touch(inputs[whole])
-            for each in _read(found, path, renderer, inventory.resources(whole)):
-                _add(found, *each, is_judged=is_judged)
-            for template in renderer.silent(path) if is_judged else ():
-                found.skipped.add(template, SILENT)
+            for each, documents in _read(found, path, renderer, inventory.resources(whole)):
+                _add(found, each, documents, is_judged=is_judged)
+                built += [whole] * (is_judged and each == path)
+        _skip_omitted(found, inventory, renderer, built)
     return found
+
+
+def _skip_omitted(
+    found: Sources, inventory: Inventory, renderer: Renderer, built: Sequence[Path]
+) -> None:
+    """Name what charts and kustomizations that were built have and do not render."""
+    for whole in built:
+        for template in renderer.silent(inventory.units[whole]):
+            found.skipped.add(template, SILENT)
+        for resource in filter(renderer.omits, inventory.resources(whole)):
+            found.skipped.add(resource, OMITTED)
 
 
 def _read(

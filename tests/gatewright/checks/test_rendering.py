@@ -261,6 +261,23 @@ def test_violations_of_overlays_are_reported_once_in_the_plain_file(check):
 
 @pytest.mark.long
 @NEEDS_KUBECTL
+def test_an_object_that_every_kustomization_removes_is_named(check):
+    """A patch can delete an object: it is not judged, so it is named, unless another one has it."""
+    write("base/shop.yaml", DEPLOYMENT)
+    write("base/kustomization.yaml", "resources: [shop.yaml]\n")
+    removed = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: shop}, $patch: delete}"
+    write(
+        "overlay/kustomization.yaml",
+        f"resources: [../base]\npatches: [{{patch: '{removed}'}}]\n"
+        "configMapGenerator: [{name: a, literals: [a=b]}]\n",
+    )
+    note = "note: base/shop.yaml: skipped in part: kustomizations leave out an object of the file"
+    assert check("overlay") == (0, ["1 object: 1 unmatched"], [note])
+    assert check("overlay", "base")[2] == []
+
+
+@pytest.mark.long
+@NEEDS_KUBECTL
 def test_fixes_of_a_kustomization_are_written_to_the_plain_file(check):
     """Once for all overlays, to the container of that name; a value that a patch sets stays."""
     privileged = "          securityContext: {privileged: true}\n"
