@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from config.presets import presets
 from gatewright.cli import main
 from gatewright.tools.playground.server import application, is_own
 from tests.gatewright.started import COMMAND
@@ -44,7 +45,7 @@ async def test_examples_have_the_policy_set_to_begin_with(page):
     """The page has the presets, too."""
     found = await (await page.get("/examples")).json()
     assert found["policies"] == "some: policies"
-    assert [*found["presets"]] == ["baseline", "best-practices", "production", "restricted"]
+    assert [*found["presets"]] == [*presets()]
     assert found["examples"][0]["name"] == "production: docs/shop.yaml"
 
 
