@@ -149,7 +149,9 @@ class Reconciler:
             return plan, {}
 
         def stored(object: JsonObject) -> JsonObject | None:
-            return observed.child(self.kind.owned(object), object["metadata"]["name"])
+            metadata = object["metadata"]
+            resource = self.kind.owned(object)
+            return observed.child(resource, metadata["name"], metadata.get("namespace"))
 
         waiting = waited_for(plan, stored)
         children = [child for step in waiting.values() for child in step]

@@ -135,3 +135,54 @@ def test_a_package_works_with_its_generated_rights(
         event for event in control_plane.audit_events(mark) if event["user"]["username"] == user
     ]
     assert {event["responseStatus"]["code"] for event in answers} == {200, 201}
+
+
+@pytest.mark.controlplane("kube-controller-manager")
+def test_tenants_work_with_their_generated_rights(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """TenantNamespace as on the page: with `bind` on the one role that it names, it grants and repairs."""
+    (tmp_path / "tenants").mkdir()
+    (tmp_path / "tenants/tenantnamespace.py").write_text(blocks()["TenantNamespace"])
+    declare(tmp_path, tenantnamespace="tenants.tenantnamespace:TENANT_NAMESPACE")
+    account = ("--namespace", namespace, "--controller-account", "maker")
+    control_plane.kubectl("create", "serviceaccount", "maker", "-n", namespace)
+    rights = once("rbac", *account, path=tmp_path)
+    for printed in (once("crds", "TenantNamespace", path=tmp_path), rights):
+        control_plane.kubectl("apply", "-f", "-", input=printed.stdout)
+    crd = "crd/tenantnamespaces.platform.example.com"
+    control_plane.kubectl("wait", "--for=condition=Established", crd)
+    own = control_plane.service_account_kubeconfig(namespace, "maker")
+    options = ("--kubeconfig", str(own), "--kinds", "TenantNamespace", "--no-leader-elect")
+    team = f"{namespace}-team"
+    tenant = {
+        "apiVersion": "platform.example.com/v1",
+        "kind": "TenantNamespace",
+        "metadata": {"name": team},
+        "spec": {"editors": ["developers"]},
+    }
+    taken = {**tenant, "metadata": {"name": namespace}}
+    mallory = [{"op": "add", "path": "/subjects/-", "value": {"kind": "User", "name": "mallory"}}]
+    log = tmp_path / "controller.log"
+    with running(log, str(COMMAND), "controller", *options, PYTHONPATH=str(tmp_path)):
+        for each in (tenant, taken):
+            control_plane.kubectl("apply", "-f-", input=each)
+        kubectl = control_plane.kubectl
+        kubectl("wait", "--for=condition=Ready", f"tenantnamespace/{team}", "--timeout=30s")
+        reason = "--for=jsonpath={.status.conditions[0].reason}=NameTaken"
+        kubectl("wait", reason, f"tenantnamespace/{namespace}", "--timeout=30s")
+        kubectl("delete", "resourcequota/tenant", "-n", team)
+        kubectl("wait", "--for=create", "resourcequota/tenant", "-n", team, "--timeout=30s")
+        kubectl(
+            "patch", "rolebinding/editors", "--type=json", "-p", json.dumps(mallory), "-n", team
+        )
+
+        def subjects() -> list[str]:
+            path = "-o=jsonpath={.subjects[*].name}"
+            return kubectl("get", "rolebinding/editors", "-n", team, path).stdout.split()
+
+        until(lambda: subjects() == ["developers"], within=30)
+        kubectl("delete", "tenantnamespace", team, namespace, "--timeout=30s")
+        kubectl("wait", "--for=delete", f"namespace/{team}", "--timeout=60s")
+    assert kubectl("get", "namespace", namespace).returncode == 0
+    kubectl("delete", crd)

@@ -79,6 +79,38 @@ async def test_the_planned_kind_creates_a_configmap() -> None:
         await toys.until(CONFIGMAP, "small", lambda each: each["data"] == {"teeth": "8"})
 
 
+async def test_tenants_cost_no_write_until_something_changes() -> None:
+    """A namespace with its contents each; a foreign subject goes, and an update without effect is no write."""
+    tenants = executed(blocks()["TenantNamespace"])
+    kind, number = tenants["TENANT_NAMESPACE"], 20
+    binding, quota = tenants["BINDING"], tenants["QUOTA"]
+    names = [f"team-{index}" for index in range(number)]
+    async with testing.ApiServer(kind) as server:
+
+        async def reconcile_all() -> int:
+            """Return the number of writes."""
+            before = len(server.writes)
+            for name in names:
+                await testing.reconcile(kind, server, name, None)
+            return len(server.writes) - before
+
+        for name in names:
+            metadata = {"name": name}
+            server.create(kind.resource, {"metadata": metadata, "spec": {"editors": [name]}})
+        assert await reconcile_all() == number * 4  # three children and a status
+        for name in names:
+            server.change(kind.resource, name, {"metadata": {"annotations": {"a": "b"}}})
+        assert await reconcile_all() == 0
+        mallory = {"kind": "User", "name": "mallory", "apiGroup": tenants["RBAC"]}
+        server.change(binding, "editors", {"subjects": [mallory]}, names[0])
+        server.delete(quota, "tenant", names[1])
+        assert await reconcile_all() > 0
+        assert await reconcile_all() == 0
+        (subject,) = (server.get(binding, "editors", names[0]) or {})["subjects"]
+        assert subject["name"] == names[0]
+        assert server.get(quota, "tenant", names[1]) is not None
+
+
 async def test_the_hand_written_controller_creates_a_deployment() -> None:
     """It creates, watches and corrects it; a Deployment with another owner is not changed."""
     widgets = executed(blocks()["Widgets"])

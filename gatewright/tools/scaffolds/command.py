@@ -39,13 +39,22 @@ CHECKOUT = (
 @click.option("--version", default="v1", help="version [v1]")
 @click.option("--plural", help="name of the resource in paths [KIND's plural]")
 @click.option(
+    "--cluster-scoped", is_flag=True, help="a kind without a namespace, such as for tenants"
+)
+@click.option(
     "--package",
     type=NamedPath(path_type=Path, file_okay=False),
     metavar="DIR",
     help="directory of your own package, created if missing [Gatewright's checkout]",
 )
 def command(
-    what: str, name: str | None, group: str, version: str, plural: str | None, package: Path | None
+    what: str,
+    name: str | None,
+    group: str,
+    version: str,
+    plural: str | None,
+    cluster_scoped: bool,
+    package: Path | None,
 ) -> None:
     """Write a new KIND (type, plan, tests and a sample) or a new policy NAME (module, cases).
 
@@ -63,7 +72,7 @@ def command(
             f'unexpected "{name}"; a new policy is `gatewright scaffold policy NAME`'
         )
     try:
-        new = NewKind(what, group, version, plural or plural_of(what))
+        new = NewKind(what, group, version, plural or plural_of(what), cluster_scoped)
         _refuse_known(new)
         if package is None:
             _scaffold_here(new)

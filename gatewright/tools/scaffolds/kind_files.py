@@ -31,7 +31,9 @@ RULES = {
 }
 IMPORT = re.compile(r"^(from \S+ import )([^(\n]+)$", re.MULTILINE)
 WIDTH = 100  # maximum line length
-LONG_NAME = 30  # letters; variables for objects of a kind with a longer name are called `object`
+# Letters; variables for objects of a kind with a longer name are called `item`.
+LONG_NAME = 30
+LONG_CLUSTER_SCOPED_NAME = 15
 PACKAGE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 TAKEN_PACKAGES = frozenset(
     {"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"}
@@ -64,6 +66,20 @@ PACKAGE = {
 }
 
 
+# What the templates say of a kind whose objects are in namespaces.
+NAMESPACED = {
+    "scope": "",
+    "namespace_field": "",
+    "namespace_sample": "",
+    "namespace_row": "",
+    "stored_namespace": ', "namespace": "default"',
+    "child_namespace": "namespace",
+    "child_place": "",
+    "place": '"default"',
+    "where": "",
+}
+
+
 class ScaffoldError(ValueError):
     """An invalid name of a kind, group, version, plural or package; the message has the reason."""
 
@@ -76,6 +92,7 @@ class NewKind:
     group: str
     version: str
     plural: str
+    is_cluster_scoped: bool = False
 
     def __post_init__(self) -> None:
         """Reject names that the API server rejects, or that Python or the templates use."""
@@ -96,6 +113,25 @@ class NewKind:
     def constant(self) -> str:
         """The name of its PlannedKind."""
         return self.kind.upper()
+
+
+def cluster_scoped(it: str) -> dict[str, str]:
+    """Return what the templates say of a cluster-scoped kind: its spec names the namespace.
+
+    `it` is the variable for an object.
+    """
+    field = '    namespace: str = Field("default", description="Namespace of the ConfigMap.")\n'
+    return {
+        "scope": "        namespaced=False,\n",
+        "namespace_field": field,
+        "namespace_sample": "  namespace: default\n",
+        "namespace_row": "| `spec.namespace` | default | namespace of the ConfigMap |\n",
+        "stored_namespace": "",
+        "child_namespace": "spec.namespace",
+        "child_place": f", {it}.spec.namespace",
+        "place": "None",
+        "where": " in the namespace `spec.namespace`",
+    }
 
 
 def plural_of(kind: str) -> str:
@@ -140,10 +176,12 @@ def entry_point(kind: NewKind, project: str) -> str:
 
 
 def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -> dict[str, str]:
+    longest = LONG_CLUSTER_SCOPED_NAME if kind.is_cluster_scoped else LONG_NAME
+    it = kind.module if len(kind.module) <= longest else "item"
     names = {
         "Kind": kind.kind,
         "name": kind.module,
-        "it": kind.module if len(kind.module) <= LONG_NAME else "item",
+        "it": it,
         "CONSTANT": kind.constant,
         "Object": "Object" if project else "JsonObject",
         "group": kind.group,
@@ -152,6 +190,7 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
         "project": project,
         "package": package_of(project) if project else "",
         "release": __version__,
+        **(cluster_scoped(it) if kind.is_cluster_scoped else NAMESPACED),
     }
     return {
         Template(path).substitute(names): IMPORT.sub(

@@ -451,15 +451,23 @@ def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("letters", [2, 20, 30, 31, 40, 50, 59])
-def test_a_name_of_any_length_fits_into_the_lines(run: Run, tmp_path: Path, letters: int) -> None:
+@pytest.mark.parametrize(
+    ("letters", "scope"),
+    [
+        *((letters, ()) for letters in (2, 20, 30, 31, 40, 50, 59)),
+        *((letters, ("--cluster-scoped",)) for letters in (2, 15, 16, 59)),
+    ],
+)
+def test_a_name_of_any_length_fits_into_the_lines(
+    run: Run, tmp_path: Path, letters: int, scope: tuple[str, ...]
+) -> None:
     """Ruff accepts and would not reformat the files, here and in a package."""
     name = LONGEST[:letters]
-    written = in_project(NewKind(name, "example.com", "v1", plural_of(name)))
+    written = in_project(NewKind(name, "example.com", "v1", plural_of(name), bool(scope)))
     for path, text in written.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    assert run("scaffold", name, "--package", "our-kinds")[0] == 0
+    assert run("scaffold", name, "--package", "our-kinds", *scope)[0] == 0
     ours = ("--config", str(ROOT / "pyproject.toml"))
     beside = (
         "--config",
@@ -477,6 +485,7 @@ def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
     """Ruff, mypy and its tests pass right after scaffolding, also for a kind with the longest name."""
     run("scaffold", "Sprocket", "--package", "our-kinds")
     run("scaffold", LONGEST, "--group", "toys.example.com", "--package", "our-kinds")
+    run("scaffold", "Tenant", "--cluster-scoped", "--package", "our-kinds")
     for command in CHECKS:
         checked(tmp_path / "our-kinds", *command)
     checked(tmp_path / "our-kinds", *MYPY)
