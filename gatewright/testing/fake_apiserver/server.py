@@ -163,9 +163,9 @@ class FakeApiServer:
         """Delete an object as another client, without an HTTP request."""
         self._writes.delete(self._write(resource, namespace, name), {})
 
-    def get(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject | None:
         """Return the stored object, or None; do not change it."""
-        return self.storage.get((resource.group, resource.plural), (namespace, name))
+        return self.storage.get((resource.group, resource.plural), (namespace or "", name))
 
     def list(self, resource: Resource, namespace: str = "") -> list[JsonObject]:
         """Return the stored objects of a resource; do not change them."""

@@ -76,6 +76,7 @@ NAMESPACED = {
     "child_namespace": "namespace",
     "child_place": "",
     "place": '"default"',
+    "written": "default/",
     "where": "",
 }
 
@@ -130,6 +131,7 @@ def cluster_scoped(it: str) -> dict[str, str]:
         "child_namespace": "spec.namespace",
         "child_place": f", {it}.spec.namespace",
         "place": "None",
+        "written": "",
         "where": " in the namespace `spec.namespace`",
     }
 
