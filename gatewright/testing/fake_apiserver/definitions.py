@@ -15,6 +15,7 @@ from config.schemas import (
 )
 from kube.resource import JsonObject, Resource, group_version
 
+PRESERVES = "x-kubernetes-preserve-unknown-fields"
 SELECTABLE = {
     "Pod": ("spec.nodeName", "status.phase"),
     "Secret": ("type",),
@@ -146,9 +147,23 @@ def from_crd(crd: JsonObject) -> Iterator[ServedResource]:
         )
 
 
+def with_known_fields(schema: JsonObject) -> JsonObject:
+    """Return a schema without `preserve-unknown-fields` where it also names fields.
+
+    The API server merges those fields by their own types.
+    """
+    known = {
+        name: with_known_fields(each) for name, each in (schema.get("properties") or {}).items()
+    }
+    if not known:
+        return schema
+    kept = {key: value for key, value in schema.items() if key != PRESERVES}
+    return {**kept, "properties": known}
+
+
 def types_of(schema: JsonObject, root: str) -> dict[str, SchemaFields]:
     """Return the types of a custom kind's schema, with the metadata of every kind."""
     types: dict[str, SchemaFields] = {}
-    collect(schema, root, types)
+    collect(with_known_fields(schema), root, types)
     types[root] = {**types.get(root, {}), "apiVersion": "", "kind": "", "metadata": METADATA}
     return types
