@@ -30,3 +30,8 @@ def entry_at(value: Any, step: str) -> Any:
     key, _, expected = step.partition("=")
     items = (item for item in value if isinstance(item, dict))
     return next((item for item in items if item.get(key) == expected), None)
+
+
+def entry(path: str, name: str) -> str:
+    """Return the path of the entry `name` of the object at `path`; in brackets if it has a dot."""
+    return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from config.api.appconfig import AppConfig
 from config.config_maps import config_map_name, settings
+from config.field_paths import entry
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import (
     CHANGES,
@@ -42,7 +43,7 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
         shown = [f"{path}: {text}" for path, text in faults[:MAX_FAULTS]]
         more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
         return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
-    origin = ORIGIN | {f"data[{key}]": f"spec.values[{key}]" for key in spec.values}
+    origin = ORIGIN | {entry("data", key): entry("spec.values", key) for key in spec.values}
     return rolled(
         appconfig, appconfig.status, config_map_name(spec.application), data, origin, observed, now
     )

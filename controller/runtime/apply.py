@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.runtime import changes
 from controller.runtime.applied import (
     APPLIED,
     REPLACED,
@@ -15,7 +14,6 @@ from controller.runtime.applied import (
     replace_lists,
 )
 from controller.runtime.cache import Cache
-from controller.runtime.changes import WrittenChild
 from controller.runtime.child import child_of, generated
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
@@ -48,8 +46,6 @@ class Applier:
     observed: Snapshot
     sent: set[WrittenObject] = field(default_factory=set)
     """The objects that were written; in one reconcile, each is written once."""
-    written: list[WrittenChild] = field(default_factory=list)
-    """The writes, for events."""
 
     async def apply(self, step: Step, *, may_create: bool) -> None:
         """Execute the writes of one step that are needed and allowed.
@@ -95,7 +91,6 @@ class Applier:
                 self.observed.record(resource, key, current)
             else:
                 self._answered(place, desired, answer)
-                self._note("Created", place)
                 return
         self._check(place, current, adopts=isinstance(write, CreateOnly) and write.adopts(current))
         if isinstance(write, Apply):
@@ -129,7 +124,6 @@ class Applier:
             field_manager=FIELD_MANAGER,
         )
         self._answered(place, desired, answer)
-        self._note("Adopted", place)
 
     async def _keep(
         self,
@@ -254,12 +248,9 @@ class Applier:
         self._answered(place, desired, answer)
         if answer["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]:
             return answer
-        what = title_of(place)
         if writer is None or not changed:
-            if updated := changes.updated(what, current, answer):
-                self.written.append(updated)
             return answer
-        self._note("Restored", place, f"{changed}, which {writer} had changed")
+        what = title_of(place)
         parent = f"{self.owner.resource.kind} {self.owner.request.name}"
         has_scale = self.kind.type.definition.scale is not None
         message = contest(what, changed, writer, parent, has_scale=has_scale)
@@ -272,9 +263,6 @@ class Applier:
         """Return whether an apply would change nothing, since admission changes it back."""
         stored = digest(cut(current, desired))
         return self.conflicts.is_overridden(place, digest(desired), stored)
-
-    def _note(self, verb: changes.ChildVerb, place: WrittenObject, detail: str = "") -> None:
-        self.written.append(WrittenChild(verb, title_of(place), detail))
 
     async def _delete(self, reference: Reference) -> None:
         resource = reference.resource
@@ -294,7 +282,6 @@ class Applier:
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
             place = WrittenObject(self.owner.request, resource, key)
             self.sent.add(place)
-            self._note("Deleted", place)
 
     def _check(self, place: WrittenObject, current: JsonObject, *, adopts: bool) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gatewright.checks.project_file import KEYS
 from gatewright.cli import main
 from tests.gatewright.started import COMMAND
 
@@ -46,8 +47,9 @@ def test_every_option_of_the_page_exists(capsys):
 
 
 def test_the_examples_use_existing_names():
-    """The inputs of the Action and the ids of the hooks exist."""
-    workflow, _, hooks = map(yaml.safe_load, blocks("yaml"))
+    """The keys of the project file, the inputs of the Action and the ids of the hooks exist."""
+    project, workflow, _, hooks = map(yaml.safe_load, blocks("yaml"))
+    assert project.keys() <= KEYS.keys()
     (inputs,) = [
         step["with"]
         for step in workflow["jobs"]["policies"]["steps"]
@@ -133,7 +135,7 @@ def test_the_action_annotates_and_writes_reports(step, tmp_path):
 def test_the_action_takes_labels_and_a_threshold(step):
     """Lists are separated by whitespace, and inputs are never executed."""
     labels = {
-        "policies": "policies/ policies/production.yaml",
+        "policies": "policies/ missing.yaml",
         "manifests": "apps",
         "fail-on": "never",
     }

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from config.field_paths import entry
 from kube.resource import JsonObject
 from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind
-from webhook.engine.record import entry, steps_of
+from webhook.engine.record import steps_of
 from webhook.engine.request import Attributes, Request
 from webhook.engine.violation import MAX_SHOWN, UNSET, Patch
 

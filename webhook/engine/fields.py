@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from config.field_paths import entry
 from config.quantities import Quantity, QuantityError, parse_quantity
 from kube.resource import FieldPath
-from webhook.engine.record import Record, entry, steps_of
+from webhook.engine.record import Record, steps_of
 from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Violation, shown
 
 SCALARS = (str, bool, int, float)

@@ -15,11 +15,6 @@ def steps_of(path: str) -> tuple[str, ...]:
     return tuple(path.split(".")) if path else ()
 
 
-def entry(path: str, name: str) -> str:
-    """Return the path of the entry `name` of the object at `path`; in brackets if it has a dot."""
-    return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
-
-
 class Record:
     """One JSON object and its location, which becomes text only in a message."""
 

@@ -9,9 +9,9 @@ import re
 
 from config.api.match import LABEL_KEY
 from config.cron import CronError, check
+from config.field_paths import entry
 from config.quantities import MILLI, Quantity, parse_exact
 from webhook.engine import Fields, Request, Violations
-from webhook.engine.record import entry
 from webhook.engine.violation import shown
 
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

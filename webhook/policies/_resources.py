@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
+from config.field_paths import entry
 from config.quantities import Quantity, written
 from webhook.engine.containers import Amounts, Container
 from webhook.engine.fields import Fields, quantity_of
 from webhook.engine.look_ups import read_each
 from webhook.engine.policy import Params
-from webhook.engine.record import entry
 from webhook.engine.request import Request
 from webhook.engine.violation import Excess, Violation
 

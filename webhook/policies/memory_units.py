@@ -13,9 +13,9 @@ Fix: write Mi or Gi.
 
 from collections.abc import Iterator
 
+from config.field_paths import entry
 from config.quantities import MILLI, Quantity, parse_quantity
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.engine.record import entry
 from webhook.policies._resources import of_all
 
 SMALLEST = parse_quantity("64Ki")

@@ -107,7 +107,7 @@ def test_values_are_those_of_the_environment(environment: str, data: dict[str, s
     ((write,),) = (step.writes for step in plan.steps)
     assert isinstance(write, Apply)
     assert write.object["data"] == data | {"a": "1"}
-    assert write.origin["data[HOST]"] == "spec.values[HOST]"
+    assert write.origin["data.HOST"] == "spec.values.HOST"
 
 
 TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"

@@ -85,12 +85,14 @@ def made(kind: PlannedKind[Any], object: JsonObject) -> Made:
 
 
 def leaves(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonObject]]:
-    """Yield each field that a person sets, of lists that of the first item."""
+    """Yield each field that a person sets, of lists that of the first item, of maps that of a key."""
     if "properties" in schema:
         for name, each in schema["properties"].items():
             yield from leaves(each, (*path, name))
     elif "properties" in schema.get("items", {}):
         yield from leaves(schema["items"], (*path, 0))
+    elif "properties" in schema.get("additionalProperties", {}):
+        yield from leaves(schema["additionalProperties"], (*path, "key"))
     else:
         yield path, schema
 

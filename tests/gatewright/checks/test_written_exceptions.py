@@ -22,7 +22,7 @@ PRESETS = ("best-practices", "restricted")
 POLICIES = tuple(itertools.chain(*(("--policies", each) for each in PRESETS)))
 EACH = 5  # objects of a kind
 # What a kind's own type or planner denies, or rules that are always in force: no exceptions.
-ALWAYS = ("-schema", "-plan", "-rules", "policy-objects")
+ALWAYS = ("schema", "-plan", "-rules", "policy-objects")
 
 
 @pytest.fixture
