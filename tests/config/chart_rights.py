@@ -19,6 +19,7 @@ from controller.rights import (
     rule,
     rules_of,
 )
+from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
 from kube.resource import Resource
 
@@ -33,7 +34,8 @@ LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 
 def controller(kinds: Iterable[PlannedKind[Any]]) -> list[PolicyRule]:
     """The controller's cluster-wide rules: events, policy objects and the kinds."""
-    rights = of_kinds(kinds) | {("events.k8s.io", "events"): {"create", "patch"}}
+    rights = of_kinds(kinds)
+    grant(rights, EVENT, ["create", "patch"])
     for each in POLICIES:
         grant(rights, each, READ)
         grant(rights, each, ["patch"], "/status")

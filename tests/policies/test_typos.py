@@ -26,6 +26,7 @@ CHOSEN = {  # the objects whose keys are names that users choose, or that a regi
         "config",
         "connection",
     ),
+    "autoscalers",  # some name no workload of the case, as they would with any other key
     *("image_signatures", "sysctls", "params", "default", "max", "limits", "requests"),
 }
 Steps = tuple[Any, ...]

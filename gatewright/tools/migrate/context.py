@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from config.field_paths import value_at
 from gatewright.tools.migrate.kinds import KindNames
 from gatewright.tools.migrate.results import ConvertedPolicy, Origin, texts
 
@@ -37,7 +38,8 @@ class Context:
         """Return the kind of a template's constraints; "" for another object."""
         if value.get("kind") != "ConstraintTemplate":
             return ""
-        return str(value["spec"]["crd"]["spec"]["names"]["kind"])
+        kind = value_at(value, "spec.crd.spec.names.kind")
+        return kind if isinstance(kind, str) else ""
 
     def described(self, origin: Origin) -> tuple[str, str]:
         """Return the title and the description that the author gave, each in one line."""
