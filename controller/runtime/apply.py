@@ -78,7 +78,8 @@ class Applier:
             return
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
-            current = self.caches[resource].get(key)  # it may have been deleted meanwhile
+            # It may have been deleted meanwhile, and caches keep little of what is no child.
+            current = await live(self.client, resource, key)
         if current is None:
             if not may_create:
                 return

@@ -122,6 +122,8 @@ MORE = [
 # Changes by users, in this order: object, merge patch, and the condition that shows that the controller has
 # reconciled it.
 CHANGES: list[tuple[str, JsonObject, tuple[str, ...]]] = [
+    # As after a restore: the controller becomes the owner again.
+    ("secret/short-lived-credentials", {"metadata": {"ownerReferences": None}}, ()),
     (
         "ecommerceplatform/production-store",
         {"spec": {"host": None, "cache": {"enabled": False}, "monitoring": {"enabled": False}}},

@@ -132,7 +132,8 @@ OURS = "-n=gatewright-system"
         (CONTROLLER, ["update", "leases/other", OURS], "no"),
         (CONTROLLER, ["watch", "secrets/gatewright-ca", OURS], "yes"),
         (CONTROLLER, ["create", "secrets"], "yes"),
-        (CONTROLLER, ["patch", "secrets"], "no"),
+        (CONTROLLER, ["patch", "secrets"], "yes"),  # to adopt those of a restored namespace
+        (CONTROLLER, ["update", "secrets"], "no"),
         (CONTROLLER, ["delete", "secrets"], "no"),
         (WEBHOOK, ["watch", "namespaces", "-A"], "yes"),
         (WEBHOOK, ["get", "secrets", OURS], "no"),
