@@ -11,6 +11,7 @@ from config.printable import printable
 from controller.runtime.applied import APPLIED
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import is_secret
+from controller.runtime.ownership import PARENT
 from controller.runtime.plan import CreateOnly, Observed
 from gatewright.outputs.redaction import redact
 from gatewright.outputs.yaml_text import written
@@ -198,7 +199,8 @@ def _shown(object: JsonObject | None, before: JsonObject | None) -> list[str]:
         return []
     metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}
     annotations = dict(metadata.pop("annotations", None) or {})
-    annotations.pop(APPLIED, None)
+    for own in (APPLIED, PARENT):
+        annotations.pop(own, None)
     if annotations:
         metadata["annotations"] = annotations
     shown = {**object, "metadata": metadata}

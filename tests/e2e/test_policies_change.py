@@ -135,7 +135,11 @@ def test_a_denied_child_shows_in_the_status_of_its_webapp(laptop: Laptop, namesp
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
     laptop.kubectl("delete", "deployment/shop", "-n", namespace)
     laptop.wait("webapp/shop", "condition=Ready=False", namespace)
-    laptop.wait("webapp/shop", "jsonpath={.status.conditions[0].reason}=Forbidden", namespace)
+    laptop.wait(
+        "webapp/shop",
+        'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Forbidden',
+        namespace,
+    )
     assert laptop.get("webapp/shop", namespace)["status"]["conditions"][0]["message"] == (
         'failed to create deployment: admission webhook "validate-2.gatewright.io" denied the request: 1 violation '
         '- image-registries: spec.template.spec.containers[name=webapp].image: "nginx:1.21" comes from docker.io; '

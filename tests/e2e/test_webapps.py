@@ -139,7 +139,8 @@ def test_a_foreign_deployment_is_never_changed(laptop: Laptop, namespace: str) -
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
     laptop.wait("webapp/shop", "condition=Ready=False", namespace)
     laptop.wait("webapp/shop", "jsonpath={.status.phase}=Failed", namespace)
-    ready = laptop.get("webapp/shop", namespace)["status"]["conditions"][0]
+    conditions = laptop.get("webapp/shop", namespace)["status"]["conditions"]
+    (ready,) = (each for each in conditions if each["type"] == "Ready")
     reason = (
         "failed to create deployment: Deployment shop exists and was not created by this WebApp; rename one of them, or "
         f"hand it over: kubectl annotate -n {namespace} deployments.apps shop gatewright.io/parent=WebApp.example.com/shop"

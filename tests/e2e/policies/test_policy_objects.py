@@ -338,7 +338,7 @@ def test_conflicting_policies_are_reported_and_delay_no_others(
     installation.apply(few(namespace))
     installation.until("told", lambda: installation.ready(two)[1] == "Conflict")
     assert installation.ready(two)[2].startswith(
-        "one and two set WebApp /spec/resources/limits/cpu to different"
+        "one and two set Pod spec.containers[name=container].resources.limits.cpu to different"
     )
     assert installation.ready(one) == ("True", "InForce", "")
     assert installation.generations(two) == [None, None]
