@@ -108,7 +108,9 @@ class Replicas:
         name = f"probe-{time.monotonic_ns()}"
         await self.client.create(WEBAPP.resource, webapp(self.place, name))
         async with observing(self.client, self.place, [WEBAPP.resource]) as observer:
-            await observer.until(WEBAPP.resource, name, lambda each: "status" in each)
+            await observer.until(
+                WEBAPP.resource, name, lambda each: "conditions" in each.get("status", {})
+            )
 
     async def until_ended(self, user: str) -> None:
         """Wait until a process ends without a signal."""
