@@ -42,7 +42,7 @@ LibraryConverter = Callable[[Parameters, str], TemplateRules]
 
 def rego_of(template: Mapping[str, Any]) -> str:
     """Return the Rego of a template, with its libraries."""
-    target = next(iter(template["spec"].get("targets") or ()), {})
+    target: Mapping[str, Any] = next(iter(template["spec"].get("targets") or ()), {})
     parts = [target.get("rego") or "", *texts(target.get("libs"))]
     for code in target.get("code") or ():
         if code.get("engine") == "Rego":
