@@ -188,7 +188,7 @@ class Applier:
     ) -> tuple[bool, str | None]:
         """Return whether the plan is new, and the first field that differs; "" for any.
 
-        If this process has applied the plan already, it is not new, whoever changed the annotation.
+        If this process has applied the plan already, it is not new, even if the annotation changed.
         """
         if applied_to(current) == desired["metadata"]["annotations"][APPLIED]:
             return False, difference(current, desired)

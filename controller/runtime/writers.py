@@ -25,7 +25,7 @@ class Writer(NamedTuple):
 def writer_of(live: JsonObject, field: str, own: str) -> Writer:
     """Return who last wrote a field of a live object that `own` had applied.
 
-    If nobody owns the field any more, it was removed: probably by the last writer.
+    If the field has no owner any more, it was removed: probably by the last writer.
     """
     entries = live["metadata"].get("managedFields") or []
     others = [each for each in entries if (each["manager"], each["operation"]) != (own, "Apply")]

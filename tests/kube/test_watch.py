@@ -421,7 +421,7 @@ async def test_an_optional_resource_that_is_not_installed_is_no_warning(
 async def test_an_optional_cluster_scoped_resource_may_be_forbidden(
     server: FakeApiServer, client: Client, namespaced: bool
 ) -> None:
-    """With a Role in one namespace alone, nobody waits for it; later rights are noticed."""
+    """With a Role in one namespace alone, the start does not wait for it; later rights are noticed."""
     plural, kind = ("configmaps", "ConfigMap") if namespaced else ("namespaces", "Namespace")
     resource = Resource("", "v1", plural, kind, namespaced=namespaced)
     server.fail(2, 403)

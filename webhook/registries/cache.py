@@ -113,7 +113,7 @@ class ImageLookUps:
         """Read an image from its registry into the cache, or wait for the read in progress.
 
         A host with MAX_READS in progress for a namespace is not contacted again for it. A read is
-        cancelled when nobody waits for it.
+        cancelled when no review waits for it.
         """
         read = self._reading.get(reference)
         if read is None:

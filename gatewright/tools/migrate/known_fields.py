@@ -52,7 +52,7 @@ RULE: KnownShape = {
         "allowExistingViolations": None,
     },
 }  # fmt: skip
-# What decides where and how a policy is evaluated, by whoever admits objects.
+# The fields that decide where and how the admission controller evaluates a policy.
 OF_PROCESS: KnownShape = {
     "background": None, "schemaValidation": None, "webhookTimeoutSeconds": None,
     "useServerSideApply": None, "generateExisting": None, "generateExistingOnPolicyUpdate": None,

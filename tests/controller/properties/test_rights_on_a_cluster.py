@@ -44,7 +44,7 @@ def object_of(kind: str, name: str, namespace: str, **fields: object) -> JsonObj
 def test_only_the_named_roles_are_bound_and_given_more_rights(
     plane: ControlPlane, place: str
 ) -> None:
-    """Without `bind` or `escalate`, nobody may hand on rights that they do not have themselves."""
+    """Without `bind` or `escalate`, an account cannot grant rights that it does not have."""
     account = f"{ACCOUNT}-{datetime.now(UTC).timestamp():.0f}"
     for object in roles(KIND, place, account, "webhook"):
         plane.kubectl("apply", "-f-", input=object)
