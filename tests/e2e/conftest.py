@@ -1,7 +1,6 @@
 """Fixtures of end-to-end tests: real processes, a real API server, and kubectl."""
 
 import json
-import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from tests.e2e import manifests
-from tests.gatewright.started import Gatewright, registered
+from tests.gatewright.started import Gatewright, registered, unnumber_webhooks
 
 CONFIG = Path(__file__).parents[2] / "config"
 MAKER = "somebody"  # the user of `gatewright run`
@@ -40,7 +39,7 @@ class Cluster:
         """Return kubectl's output for a request that must be denied, without the number of the webhook."""
         result = self.plane.kubectl(*args, input=input, check=False)
         assert result.returncode == 1, f"not refused: {result.stdout}"
-        return re.sub(r'(?<="validate)-\d+(?=\.gatewright\.io")', "", result.stderr)
+        return unnumber_webhooks(result.stderr)
 
     def get(self, what: str, namespace: str) -> dict[str, Any]:
         """Return an object, `deployment/shop`."""

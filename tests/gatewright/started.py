@@ -155,6 +155,11 @@ class Gatewright:
         self.close()
 
 
+def unnumber_webhooks(text: str) -> str:
+    """Return a text with each webhook under its first name: which of several is called depends on all policies in force."""
+    return re.sub(r"\b(validate|mutate)-\d+\.gatewright\.io", r"\1.gatewright.io", text)
+
+
 def registered(plane: ControlPlane) -> set[str]:
     """Return the operations for which the API server calls the webhook."""
     kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
