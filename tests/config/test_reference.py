@@ -48,6 +48,7 @@ class Gear(CustomResource):
     status: Status = Status()
 
 
+@pytest.mark.long
 def test_the_reference_is_current() -> None:
     """`make manifests` changes none of the committed pages, and leaves none over."""
     expected = from_code()

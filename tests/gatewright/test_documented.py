@@ -79,6 +79,7 @@ async def test_the_planned_kind_creates_a_configmap() -> None:
         await toys.until(CONFIGMAP, "small", lambda each: each["data"] == {"teeth": "8"})
 
 
+@pytest.mark.long
 async def test_tenants_cost_no_write_until_something_changes() -> None:
     """A namespace with its contents each; a foreign subject goes, and an update without effect is no write."""
     tenants = executed(blocks()["TenantNamespace"])

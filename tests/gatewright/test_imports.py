@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import json, sys
 heavy = "aiohttp aiohttp.web cryptography jinja2 jsonpatch kubernetes_asyncio pydantic webhook webhook.cel yaml".split()
@@ -40,6 +42,7 @@ print(*({"cryptography", "jinja2", "jsonpatch", "kubernetes_asyncio", "webhook.c
 """
 
 
+@pytest.mark.long
 def test_a_process_imports_only_what_it_needs():
     """A controller without a webhook to register judges nothing, signs nothing, and builds no types."""
     found = subprocess.run(
@@ -53,6 +56,7 @@ def test_a_process_imports_only_what_it_needs():
     }
 
 
+@pytest.mark.long
 def test_a_webhook_verifies_no_signature_and_compiles_no_expression():
     """Its certificate needs no X.509, pinned images no keys, and built-in policies no CEL."""
     found = subprocess.run(
@@ -91,6 +95,7 @@ print(*({not_imported} & sys.modules.keys()), *(each for each in kinds() if each
 """
 
 
+@pytest.mark.long
 def test_a_check_of_a_file_imports_only_what_it_needs(tmp_path):
     """It imports no module for clusters, registries, planners, other policies or kinds that are not in the file."""
     (tmp_path / "policies.yaml").write_text(

@@ -42,6 +42,7 @@ def called(capsys: pytest.CaptureFixture[str], command: str) -> tuple[int, str]:
     return ended.value.code, out + err
 
 
+@pytest.mark.long
 def test_commands_print_the_output_shown(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

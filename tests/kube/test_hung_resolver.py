@@ -21,6 +21,7 @@ def asked_on(loop: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*OWN, *program], cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 def test_an_ip_address_is_dialled_while_every_look_up_hangs():
     """The event loop of the processes asks no resolver for an IP address."""

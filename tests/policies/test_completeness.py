@@ -5,6 +5,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from config.documents import read_documents
 from config.faults import parse
 from tests.policies.trials import trials_of
@@ -34,6 +36,7 @@ def test_every_policy_is_tried_in_every_way():
     assert {name: ways for name, ways in missing.items() if ways} == {}
 
 
+@pytest.mark.long
 def test_a_policy_declares_how_safe_its_fixes_are():
     """Exactly the policies with a value that fixes a violation declare it."""
     mending = {

@@ -2,6 +2,8 @@
 
 import copy
 
+import pytest
+
 from tests.policies.trials import trials_of_policy
 from tests.webhook.asking import about
 from webhook.engine import PARENT, Request
@@ -49,6 +51,7 @@ def scaled(trial, object, replicas):
     return violations(trial, "scale", scale(replicas), scale(BEFORE), old)
 
 
+@pytest.mark.long
 def test_scaling_is_judged_as_applying_the_same_replicas():
     """Each case about a workload runs with several numbers: if they matter, /scale gets the same verdict."""
     about_replicas, differing = set(), []

@@ -504,6 +504,7 @@ async def test_a_tag_is_judged_by_the_digest_that_a_pod_runs(server, registry, v
     assert found["local"] == found["waiting"]
 
 
+@pytest.mark.long
 async def test_a_registry_that_refuses_is_an_error_until_it_answers(
     server, registry, verifying, monkeypatch
 ):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import orjson
+import pytest
 
 import kube.watch
 from controller.runtime.apply import FIELD_MANAGER
@@ -74,6 +75,7 @@ def measured() -> Iterator[list[int]]:
         tracemalloc.stop()
 
 
+@pytest.mark.long
 def test_a_store_costs_little_more_than_the_json_in_it() -> None:
     """It takes at most 1.2 times the JSON without `managedFields`, and never grows."""
     store = Store(Resource("apps", "v1", "deployments", "Deployment"))

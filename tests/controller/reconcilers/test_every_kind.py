@@ -21,9 +21,26 @@ def case(request: pytest.FixtureRequest) -> Case:
     return found
 
 
-@pytest.fixture(params=[each for each in cases() if each.name not in SAME], ids=str)
+RICHEST = {
+    each.kind.resource.kind: each
+    for each in sorted(cases(), key=lambda it: len(str(it.object)))
+    if each.name not in SAME
+}
+
+
+@pytest.fixture(
+    params=[
+        each if each in RICHEST.values() else pytest.param(each, marks=pytest.mark.long)
+        for each in cases()
+        if each.name not in SAME
+    ],
+    ids=str,
+)
 async def various(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """A cluster with a ready object, for each kind except those whose children other kinds create too."""
+    """A cluster with a ready object, for each kind except those whose children other kinds create too.
+
+    Quickly for the longest object of each kind alone.
+    """
     async with serving(request.param) as world:
         await world.settle()
         yield world

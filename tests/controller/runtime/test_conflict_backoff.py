@@ -222,6 +222,7 @@ THEIRS: JsonObject = {
 }
 
 
+@pytest.mark.long
 async def test_a_field_of_others_is_not_fought_for(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -339,6 +339,7 @@ with open("alive", "wb", buffering=0) as pipe:
 """
 
 
+@pytest.mark.long
 def test_a_program_that_does_not_end_is_killed_with_its_children(
     check, program, alive, monkeypatch
 ):

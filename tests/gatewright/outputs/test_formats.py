@@ -240,6 +240,7 @@ def test_fingerprints_do_not_change_when_lines_move():
     assert other[0] != other[1]
 
 
+@pytest.mark.long
 def test_sarif_keeps_githubs_limit():
     """The first 25,000 violations are included, and a notification has the number of the others."""
     run = run_of(large(25_010))

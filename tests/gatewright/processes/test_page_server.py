@@ -194,6 +194,7 @@ async def test_a_slow_client_is_disconnected(monkeypatch):
         assert await exchanged(address, b"GET /here HTT") == [""]
 
 
+@pytest.mark.long
 async def test_a_client_that_does_not_read_is_disconnected(monkeypatch):
     """An answer is kept for a limited time."""
     monkeypatch.setattr(page_server, "WHOLE_REQUEST", 0.2)
@@ -228,6 +229,7 @@ async def test_open_connections_do_not_block_new_ones(monkeypatch):
             writer.close()
 
 
+@pytest.mark.long
 def test_without_file_descriptors_there_is_one_log_line():
     """Probes are answered again as soon as there are some; meanwhile the log stays short."""
     ended = subprocess.run(

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+import pytest
 import yaml
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
@@ -32,6 +33,7 @@ def kubeconfig(path, url):
     return path
 
 
+@pytest.mark.long
 async def test_policy_objects_are_in_force_when_their_crds_come_later(tmp_path):
     """Without the CRDs the webhook is ready with no policy objects; later objects come into force."""
     async with (

@@ -81,6 +81,7 @@ def test_an_evaluation_raises_nothing_but_an_error_of_cel(expression, value, oth
 
 @given(st.text(max_size=40) | st.text(alphabet="abc.[](){}?:'\"\\+-!&|<>= \n,0x1ue`", max_size=40))
 @settings(max_examples=1000, deadline=None)
+@pytest.mark.long
 def test_a_compilation_raises_nothing_but_an_error_of_cel(text):
     """Any text compiles, or is refused with a line and a column."""
     with suppress(CelError):

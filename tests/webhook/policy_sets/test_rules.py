@@ -661,6 +661,7 @@ def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
         assert [(path, text.partition("; known")[0]) for path, text in faults(**spec)] == [fault]
 
 
+@pytest.mark.long
 def test_a_large_match_is_checked_in_linear_time():
     """At most ten reasons are looked for: each takes time."""
     kinds = [f"g{number}.io/v1/K{number}" for number in range(2000)]

@@ -265,6 +265,7 @@ async def test_the_largest_body_is_8_mib(webhook, size, status):
         assert (await wire.post(body)).status == status
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("brisk")
 async def test_the_bodies_of_one_address_leave_room_for_another_address(start):
     """If an address has no room for another body, the body is read after others have ended."""

@@ -100,6 +100,7 @@ def at_length(_, __):
     yield Violation("metadata.name", "x" * 1_000_000, "be brief", "shorten it")
 
 
+@pytest.mark.long
 async def test_an_unread_response_is_abandoned(start):
     """A client that sends requests without reading is cut off."""
     engine = Engine([bind(Policy("at-length", validate=at_length))])
@@ -217,6 +218,7 @@ async def test_a_busy_connection_is_never_closed_for_a_new_one(start):
         assert (await answer).status == 200
 
 
+@pytest.mark.long
 async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start, monkeypatch):
     """Each read costs as much as a review, so single bytes would starve other clients."""
     reads = []
@@ -272,6 +274,7 @@ async def test_few_tls_records_of_one_byte_are_read_at_once(start, monkeypatch):
         assert max(each for each in reads if each < len(head)) == MAX_SHORT_RECORDS
 
 
+@pytest.mark.long
 async def test_a_client_of_tiny_tls_records_is_read_ever_less_often(start, monkeypatch):
     """The records may contain whole requests: a client never gets more than its share."""
     pauses = []
@@ -385,6 +388,7 @@ async def test_the_grace_period_ends_the_drain(start):
     assert await idle.ended()
 
 
+@pytest.mark.long
 async def test_no_request_fails_while_the_webhook_drains_under_load(start):
     """Clients with keep-alive connections, like the API server's, see no failure."""
     async with start(linger_seconds=0.5) as webhook:

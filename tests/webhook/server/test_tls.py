@@ -132,6 +132,7 @@ def broken_pairs(pair: KeyPair, authority: KeyPair) -> dict[str, KeyPair]:
     }
 
 
+@pytest.mark.long
 async def test_an_invalid_new_pair_keeps_the_old_one(start, pair, authority, caplog):
     """Each is logged once with its error and counted, and handshakes continue with the old pair."""
     async with start() as webhook:

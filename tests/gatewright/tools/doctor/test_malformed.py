@@ -93,6 +93,7 @@ def fields(value: Any, holder: tuple = (), path: str = ""):
             yield from fields(below, (*holder, index), f"{path}[{index}]")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", OBJECTS, ids=lambda each: each["kind"])
 def test_a_field_of_a_wrong_type_is_named_or_not_read(given):
     """No wrong value counts as an absent one."""

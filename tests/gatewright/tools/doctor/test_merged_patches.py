@@ -5,6 +5,7 @@ import json
 import shlex
 
 import jsonpatch
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,6 +95,7 @@ def run_all(objects, hazards):
     return list(by_name.values())
 
 
+@pytest.mark.long
 @given(configurations())
 @settings(max_examples=25, deadline=None)
 def test_all_commands_run_once_leave_nothing_critical(given):

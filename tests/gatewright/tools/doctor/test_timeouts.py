@@ -49,6 +49,7 @@ def timeouts(configurations):
     return [each["timeoutSeconds"] for c in configurations for each in c["webhooks"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "lowered"),
     [

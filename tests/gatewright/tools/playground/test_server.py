@@ -133,6 +133,7 @@ def test_unreadable_policies_are_one_line(tmp_path, capsys):
     assert capsys.readouterr().err == f"{file}: not UTF-8 text: invalid start byte at byte 0\n"
 
 
+@pytest.mark.long
 async def test_it_serves_until_it_is_stopped():
     """Its only line is the address, also when a client sends no HTTP."""
     command = (str(COMMAND), "playground", "--policies", "baseline", "--listen", "127.0.0.1:0")
