@@ -1,5 +1,8 @@
 """Which lists of built-in kinds have items with keys; the API treats every other list as atomic.
 
+They are few, and copied here: reading all schemas (`config.schemas`) would cost the controller
+megabytes. A test holds them to these schemas.
+
 Server-side apply keeps the items that others add to a list with keys, and replaces an atomic list
 as a whole (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy). Lists
 of custom resources are atomic unless their schema says otherwise; if it does, an apply changes
@@ -27,6 +30,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
     "resourceClaims": NAME,
     "schedulingGates": NAME,
+    "claims": NAME,
+    "matchConditions": NAME,
+    "variables": NAME,
     "secrets": NAME,
     "webhooks": NAME,
     "ownerReferences": ("uid",),
