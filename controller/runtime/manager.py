@@ -9,7 +9,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache, Caches
+from controller.runtime.conflict_backoff import Conflicts
 from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
@@ -29,10 +31,12 @@ from controller.runtime.sources import (
     readers_of,
     spec_changed,
 )
+from controller.runtime.status_writer import StatusWriter
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.resource import Resource
+from kube.store import Change
 
 LOG = logging.getLogger("gatewright.controller")
 
@@ -128,6 +132,17 @@ class Manager:
         caches = self._caches_of(kind)
         expectations = Expectations()
         metrics = KindMetrics(kind.resource.kind, self.metrics, kind.counts)
+        conflicts = Conflicts()
+        status_writer = StatusWriter(
+            kind,
+            self.client,
+            caches[kind.resource],
+            self.recorder,
+            metrics,
+            expectations,
+            conflicts,
+            FIELD_MANAGER,
+        )
         reconciler = Reconciler(
             kind,
             self.client,
@@ -137,6 +152,8 @@ class Manager:
             expectations,
             settings or {},
             Explanations(self.client),
+            conflicts,
+            status_writer,
         )
         controller = Controller(
             kind.name,
@@ -146,7 +163,11 @@ class Manager:
             workers=workers or self._workers,
             expectations=expectations,
         )
-        controller.watch(caches[kind.resource], itself, spec_changed, primary=True)
+
+        def is_relevant(change: Change) -> bool:
+            return spec_changed(change) or status_writer.is_foreign(change)
+
+        controller.watch(caches[kind.resource], itself, is_relevant, primary=True)
         for resource in kind.owns:
             controller.watch(caches[resource], owner_of(kind.resource))
         for resource, reads in kind.reads.items():

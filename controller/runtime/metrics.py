@@ -78,6 +78,8 @@ class ControllerMetrics:
         )
         labels, about = ["kind", "phase"], "Custom resources by phase."
         self.resources = Gauge("gatewright_resources", about, labels, registry=registry)
+        about = "1 while a kind's CustomResourceDefinition lacks fields of the controller's status."
+        self.outdated_crds = Gauge("gatewright_outdated_crd", about, ["kind"], registry=registry)
         labels, about = ["code", "method", "host"], "Requests to the API server."
         self._requests = Counter("rest_client_requests", about, labels, registry=registry)
         self.leading = Gauge(
@@ -151,6 +153,7 @@ class KindMetrics:
         for type in ("retryable", "permanent"):
             self._errors.labels(type)
         self._resources = metrics.resources
+        self._outdated_crd = metrics.outdated_crds.labels(kind)
         self._phases: dict[ReconcileRequest, str] = {}
         self._counts = counts
         self._changes = metrics.counter(counts.name, counts.about) if counts else None
@@ -177,6 +180,10 @@ class KindMetrics:
         if ready and not was_ready(ready_in(before)):
             age = now - datetime.fromisoformat(owner.object["metadata"]["creationTimestamp"])
             self._creation.labels(owner.request.namespace or "").observe(age.total_seconds())
+
+    def outdated_crd(self, is_outdated: bool) -> None:
+        """Record whether the kind's CRD lacks fields of its status."""
+        self._outdated_crd.set(is_outdated)
 
     def forget(self, request: ReconcileRequest) -> None:
         """Remove the series of a deleted object."""

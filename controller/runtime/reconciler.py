@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from controller.runtime import status as statuses
 from controller.runtime.apply import FIELD_MANAGER, Applier
 from controller.runtime.cache import Cache
-from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
-from controller.runtime.diff import digest
+from controller.runtime.conflict_backoff import Conflicts, ContestedError
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.explanations import Explanations
@@ -23,6 +22,7 @@ from controller.runtime.obstacles import waited_for
 from controller.runtime.ownership import NameTakenError, StillThereError
 from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure
+from controller.runtime.status_writer import StatusWriter
 from controller.runtime.types import ReconcileRequest, Result, RetryableError, TerminalError
 from kube.client import Client
 from kube.errors import ApiError, Conflict, NotFound
@@ -46,7 +46,8 @@ class Reconciler:
     expectations: Expectations
     settings: Mapping[str, Any]
     explanations: Explanations
-    conflicts: Conflicts = field(default_factory=Conflicts)
+    conflicts: Conflicts
+    status_writer: StatusWriter
 
     async def reconcile(self, request: ReconcileRequest) -> Result:
         """Reconcile one object; a planner that raises is that object's failure."""
@@ -56,6 +57,7 @@ class Reconciler:
             self.expectations.forget(request)
             self.conflicts.forget(request)
             self.explanations.forget(request)
+            self.status_writer.forget(request)
             return Result()
         if owner.is_deleting and self.kind.finalizer not in owner.finalizers:
             return Result()
@@ -194,31 +196,7 @@ class Reconciler:
 
     async def _write_status(self, owner: Owner, status: JsonObject) -> None:
         """Write the status if it changed, and update the metrics."""
-        before, sent = owner.status, digest(status)
-        place = WrittenObject(owner.request, owner.resource, owner.request.key)
-        if not statuses.is_same(before, status) and not self.conflicts.is_overridden(
-            place, sent, digest(before)
-        ):
-            namespace, name = owner.request
-            object = {
-                "metadata": {"name": name, "namespace": namespace, "uid": owner.uid},
-                "status": status,
-            }
-            try:
-                answer = await self.client.apply(
-                    owner.resource,
-                    object,
-                    field_manager=FIELD_MANAGER,
-                    force=True,
-                    subresource="status",
-                )
-            except NotFound:
-                return  # the object was deleted, which is the next event
-            stored = answer.get("status", {})
-            self.conflicts.answered(
-                place, sent, "" if statuses.is_same(stored, status) else digest(stored)
-            )
-            self._wrote(owner, answer)
+        await self.status_writer.write(owner, status)
         self.metrics.status(owner, status, now())
 
     def _record_events(self, plan: Plan, failures: list[Failure], owner: Owner) -> None:
@@ -242,9 +220,11 @@ class Reconciler:
             if any(isinstance(failure.error, NameTakenError) for failure in failures):
                 raise RetryableError(str(error), retry_after=NAME_TAKEN_INTERVAL)
             raise error
-        look_up = self.explanations.due_in(owner.request)
-        after = [plan.requeue_after, None if look_up is None else timedelta(seconds=look_up)]
-        return Result(requeue_after=min(filter(None, after), default=None))
+        after = [
+            None if seconds is None else timedelta(seconds=seconds)
+            for seconds in (self.explanations.due_in(owner.request), self.status_writer.retry_in())
+        ]
+        return Result(requeue_after=min(filter(None, [plan.requeue_after, *after]), default=None))
 
     async def _report_unplannable(self, owner: Owner, error: Exception) -> None:
         """Write the status for an unexpected exception in the planner or in the writes."""

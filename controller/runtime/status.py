@@ -132,15 +132,15 @@ def is_same(stored: JsonObject, status: JsonObject) -> bool:
     Conditions of other writers are ignored. All of the controller's conditions have one generation;
     a condition with another generation, or none, belongs to another writer.
     """
-    conditions = stored.get("conditions") or ()
-    types = {each["type"] for each in status["conditions"]}
-    generation = status["observedGeneration"]
+    desired = status.get("conditions") or ()  # none if the CRD does not declare them
+    types = {each["type"] for each in desired}
+    generations = {each.get("observedGeneration") for each in desired} - {None}
     own = [
         each
-        for each in conditions
-        if each["type"] in types or each.get("observedGeneration") == generation
+        for each in stored.get("conditions") or ()
+        if each["type"] in types or each.get("observedGeneration") in generations
     ]
-    return {**stored, "conditions": own} == status
+    return {**stored, "conditions": own} == {"conditions": [], **status}
 
 
 def unreadable(error: ValidationError) -> Problem:
