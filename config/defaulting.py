@@ -19,7 +19,7 @@ def defaulted(object: dict[str, Any]) -> dict[str, Any]:
 
 def defaulted_as(kind: type[CustomResource], object: dict[str, Any]) -> dict[str, Any]:
     """Return a custom resource with the defaults of its type's CRD."""
-    filled: dict[str, Any] = _filled(object, _schema(kind))
+    filled: dict[str, Any] = fill_defaults(object, _schema(kind))
     return filled
 
 
@@ -32,13 +32,19 @@ def _types() -> dict[tuple[str, str], type[CustomResource]]:
 _schema = cache(schema)
 
 
-def _filled(value: Any, schema: JsonObject) -> Any:
-    """Return `value` with the schema's defaults for absent and null fields."""
+def fill_defaults(value: Any, schema: JsonObject) -> Any:
+    """Return a value with the schema's defaults for fields that are absent, or null.
+
+    As the API server fills them in for custom resources
+    (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting).
+    """
     if isinstance(value, list) and "items" in schema:
-        return [_filled(item, schema["items"]) for item in value]
+        return [fill_defaults(item, schema["items"]) for item in value]
     if not isinstance(value, dict):
         return value
     properties = schema.get("properties", {})
+    others = schema.get("additionalProperties")
+    others = others if isinstance(others, dict) else {}
     present = {
         key: item
         for key, item in value.items()
@@ -50,5 +56,6 @@ def _filled(value: Any, schema: JsonObject) -> Any:
         if "default" in each and key not in present
     }
     return {
-        key: _filled(item, properties.get(key, {})) for key, item in (present | missing).items()
+        key: fill_defaults(item, properties.get(key, others))
+        for key, item in (present | missing).items()
     }

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from config.api.webapp import WebApp
-from config.defaulting import defaulted, defaulted_as
+from config.defaulting import defaulted, defaulted_as, fill_defaults
 
 RESOURCES = {
     "limits": {"cpu": "500m", "memory": "512Mi"},
@@ -68,3 +68,20 @@ def test_two_objects_share_no_defaults():
     one = defaulted(webapp())
     one["spec"]["resources"]["limits"]["cpu"] = "9"
     assert defaulted(webapp())["spec"]["resources"] == RESOURCES
+
+
+def test_the_values_of_a_map_get_defaults():
+    """As the items of a list do."""
+    schema = {
+        "properties": {
+            "parts": {"additionalProperties": {"properties": {"port": {"default": 80}}}},
+            "items": {"items": {"properties": {"port": {"default": 81}}}},
+            "words": {"additionalProperties": True},
+        }
+    }
+    given = {"parts": {"a": {}, "b": {"port": 1}}, "items": [{}], "words": {"c": {}}}
+    assert fill_defaults(given, schema) == {
+        "parts": {"a": {"port": 80}, "b": {"port": 1}},
+        "items": [{"port": 81}],
+        "words": {"c": {}},
+    }

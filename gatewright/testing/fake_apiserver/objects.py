@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from config.defaulting import fill_defaults
 from gatewright.testing.fake_apiserver.definitions import ServedResource
 from gatewright.testing.fake_apiserver.refusals import StatusError, invalid
 from gatewright.testing.fake_apiserver.schema import METADATA, faults, prune
@@ -41,7 +42,7 @@ def admit(kind: ServedResource, object: JsonObject) -> JsonObject:
     Raises StatusError if it is invalid.
     """
     if kind.custom:
-        object = prune(object, kind.schema, top=True)
+        object = fill_defaults(prune(object, kind.schema, top=True), kind.schema)
         if causes := list(faults(object, kind.schema)):
             raise invalid(kind.resource.kind, object["metadata"]["name"], *causes)
         return object

@@ -1,4 +1,4 @@
-"""Structural schemas of custom resources: pruning, defaults and common checks."""
+"""Structural schemas of custom resources: pruning and common checks."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ METADATA: JsonObject = {
 
 
 def prune(value: Any, schema: JsonObject, *, top: bool = False) -> Any:
-    """Drop unknown fields, and fill in defaults."""
+    """Drop the fields that a schema does not know; those of every object are known at the top."""
     if isinstance(value, list):
         return [prune(each, schema.get("items", {})) for each in value]
     if not isinstance(value, dict) or schema.get("x-kubernetes-preserve-unknown-fields"):
@@ -41,17 +41,12 @@ def prune(value: Any, schema: JsonObject, *, top: bool = False) -> Any:
     others = schema.get("additionalProperties")
     kept: JsonObject = {}
     for name, each in value.items():
-        if name in properties and not (top and name == "metadata"):
-            if each is None and "default" in properties[name]:
-                continue
-            kept[name] = prune(each, properties[name])
-        elif top and name in ("apiVersion", "kind", "metadata"):
+        if top and name in ("apiVersion", "kind", "metadata"):
             kept[name] = each
+        elif name in properties:
+            kept[name] = prune(each, properties[name])
         elif others:
             kept[name] = prune(each, others) if isinstance(others, dict) else each
-    for name, known in properties.items():
-        if "default" in known and name not in kept:
-            kept[name] = prune(known["default"], known)
     return kept
 
 
