@@ -44,6 +44,8 @@ class Applier:
     conflicts: Conflicts
     owner: Owner
     observed: Snapshot
+    other_installation: str = ""
+    """The Lease of another installation that reconciles the owner, too, if one is known."""
     sent: set[WrittenObject] = field(default_factory=set)
     """The objects that were written; in one reconcile, each is written once."""
 
@@ -252,6 +254,7 @@ class Applier:
         if writer is None or not changed:
             return answer
         what = title_of(place)
+        writer = writer._replace(lease=self.other_installation)
         parent = f"{self.owner.resource.kind} {self.owner.request.name}"
         has_scale = self.kind.type.definition.scale is not None
         message = contest(what, changed, writer, parent, has_scale=has_scale)

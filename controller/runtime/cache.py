@@ -110,7 +110,7 @@ class Caches:
     def __init__(self, client: Client, namespaces: Sequence[str] = ()) -> None:
         """Take the watched namespaces; default: all."""
         self._client = client
-        self._namespaces = tuple(namespaces)
+        self.namespaces = tuple(namespaces)
         self._caches: dict[object, Cache] = {}
         self._running = False
 
@@ -135,7 +135,7 @@ class Caches:
         With a label selector `labels`, a separate cache of those objects.
         """
         selected = {"labels": labels, "metadata_only": is_secret(resource), "optional": optional}
-        cache = self._get((resource, labels), resource, namespaces=self._namespaces, **selected)
+        cache = self._get((resource, labels), resource, namespaces=self.namespaces, **selected)
         for watch in cache.watches:
             watch.optional &= optional
         return cache

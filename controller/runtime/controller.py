@@ -62,6 +62,7 @@ class Controller:
         self.queue: WorkQueue[ReconcileRequest] = WorkQueue(on_add=metrics.adds.labels(name).inc)
         metrics.follow(name, self.queue, workers)
         self.caches: list[Cache] = []  # caches that must be synced before the first reconcile
+        self.waits_for: list[asyncio.Event] = []  # what must be set, too
         self._primary: Cache | None = None
 
     def watch(
@@ -100,9 +101,11 @@ class Controller:
             self.add(ReconcileRequest.of(key), priority=LOW)
 
     async def synced(self) -> None:
-        """Wait until all watched caches are synced."""
+        """Wait until all watched caches are synced, and the events of `waits_for` are set."""
         for cache in self.caches:
             await cache.synced()
+        for event in self.waits_for:
+            await event.wait()
 
     async def run(self) -> None:
         """Reconcile until `stop`; then finish the running reconciles and return."""

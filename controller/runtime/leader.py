@@ -73,6 +73,8 @@ class Election:
         self._lease: JsonObject = {
             "metadata": {"name": settings.name, "namespace": settings.namespace}
         }
+        self.metadata: JsonObject = {}
+        """Labels and annotations that the Lease has while this process holds it."""
         self._observed_at = 0.0
         self._renewed_at = float("-inf")
         self.last_heard: float | None = None
@@ -201,11 +203,11 @@ class Election:
             if "resourceVersion" in self._lease["metadata"]
             else self.client.create
         )
-        self._observe(
-            await write(
-                LEASE, claimed(self._lease, self._identity, self._settings.duration, self._now())
-            )
-        )
+        claim = claimed(self._lease, self._identity, self._settings.duration, self._now())
+        metadata = claim["metadata"]
+        for field, values in self.metadata.items():
+            metadata = {**metadata, field: {**(metadata.get(field) or {}), **values}}
+        self._observe(await write(LEASE, {**claim, "metadata": metadata}))
 
 
 def holder_of(lease: JsonObject) -> str:

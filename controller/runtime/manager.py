@@ -17,6 +17,7 @@ from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.explanations import Explanations
 from controller.runtime.health import unready
+from controller.runtime.installations import Installations, Scope, name_of
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import Election, LeaseSettings
 from controller.runtime.metrics import ControllerMetrics, KindMetrics
@@ -79,6 +80,13 @@ class Manager:
         """The client of the controllers, which writes only while this process leads."""
         self.caches = Caches(self.client, namespaces)
         self.recorder = EventRecorder(self.client, identity)
+        self.installations = (
+            Installations(
+                self.election.client, lease, self.recorder, self.metrics.older_installations
+            )
+            if self.election is not None and lease is not None
+            else None
+        )
         self.controllers: list[Controller] = []
         self._workers = workers
 
@@ -154,6 +162,7 @@ class Manager:
             Explanations(self.client),
             conflicts,
             status_writer,
+            self.installations,
         )
         controller = Controller(
             kind.name,
@@ -176,7 +185,23 @@ class Manager:
             )
         for resource in kind.optional:
             caches[resource].subscribe_served(controller.resync)
+        if self.installations is not None and self.election is not None:
+            self._reconcile_alone(self.installations, self.election, controller, kind.resource)
         self.add(controller)
+
+    def _reconcile_alone(
+        self,
+        installations: Installations,
+        election: Election,
+        controller: Controller,
+        resource: Resource,
+    ) -> None:
+        """Let a controller wait until other installations are known, and declare its kind."""
+        kinds = installations.scope.kinds | {name_of(resource)}
+        installations.scope = Scope(kinds, frozenset(self.caches.namespaces))
+        election.metadata = installations.scope.metadata
+        installations.on_change.append(controller.resync)
+        controller.waits_for.append(installations.known)
 
     def _caches_of(self, kind: PlannedKind[Any]) -> dict[Resource, Cache]:
         """Return a kind's caches: of its objects, their children, and what its planner reads."""
@@ -221,6 +246,9 @@ class Manager:
             await _work(self.controllers, stop)
         elif await _before(stop, self.election.campaign()):
             tasks.append(group.create_task(self.election.hold(), name="lease"))
+            if self.installations is not None and self.installations.scope.kinds:
+                looking = self.installations.run()
+                tasks.append(group.create_task(looking, name="installations"))
             # A connection may have died unnoticed while another process led.
             if self.election.waited:
                 caches.cancel()

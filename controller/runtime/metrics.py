@@ -80,6 +80,10 @@ class ControllerMetrics:
         self.resources = Gauge("gatewright_resources", about, labels, registry=registry)
         about = "1 while a kind's CustomResourceDefinition lacks fields of the controller's status."
         self.outdated_crds = Gauge("gatewright_outdated_crd", about, ["kind"], registry=registry)
+        about = "1 for the Lease of each older installation whose objects this one does not write."
+        self.older_installations = Gauge(
+            "gatewright_older_installation", about, ["lease"], registry=registry
+        )
         labels, about = ["code", "method", "host"], "Requests to the API server."
         self._requests = Counter("rest_client_requests", about, labels, registry=registry)
         self.leading = Gauge(

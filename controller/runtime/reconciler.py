@@ -15,6 +15,7 @@ from controller.runtime.conflict_backoff import Conflicts, ContestedError
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.explanations import Explanations
+from controller.runtime.installations import Installations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot, live
@@ -48,9 +49,16 @@ class Reconciler:
     explanations: Explanations
     conflicts: Conflicts
     status_writer: StatusWriter
+    installations: Installations | None = None
 
     async def reconcile(self, request: ReconcileRequest) -> Result:
-        """Reconcile one object; a planner that raises is that object's failure."""
+        """Reconcile one object; a planner that raises is that object's failure.
+
+        It does nothing while an older installation reconciles the object.
+        """
+        others = self.installations
+        if others is not None and others.precedes(self.kind.resource, request.namespace):
+            return Result()
         observed = await self._observe(request)
         owner = observed.owner
         if owner is None:
@@ -92,6 +100,7 @@ class Reconciler:
                 self.conflicts,
                 owner,
                 observed,
+                self._other_installation(owner.request),
             )
             while await self._apply(plan, applier, failures):
                 plan = self.kind.plan(parsed, observed, now())  # now with the API server's answers
@@ -198,6 +207,11 @@ class Reconciler:
         """Write the status if it changed, and update the metrics."""
         await self.status_writer.write(owner, status)
         self.metrics.status(owner, status, now())
+
+    def _other_installation(self, request: ReconcileRequest) -> str:
+        """Return the Lease of another installation that reconciles an object; empty if none."""
+        others = self.installations
+        return others.other(self.kind.resource, request.namespace) if others else ""
 
     def _record_events(self, plan: Plan, failures: list[Failure], owner: Owner) -> None:
         """Record the plan's events, and permanent failures."""

@@ -8,16 +8,21 @@ UNKNOWN = "another writer"
 
 
 class Writer(NamedTuple):
-    """A field manager; `is_own` if it has the name of this process's own."""
+    """A field manager; `is_own` if it has the name of this process's own.
+
+    Then `lease` is the Lease of the other installation, if it is known.
+    """
 
     manager: str
     subresource: str = ""
     is_own: bool = False
+    lease: str = ""
 
     def __str__(self) -> str:
         """Return the name for a message."""
         if self.is_own:
-            return "another Gatewright controller"
+            lease = f" (Lease {self.lease})" if self.lease else ""
+            return f"another Gatewright controller{lease}"
         scope = f" (subresource {self.subresource})" if self.subresource else ""
         return f"{self.manager}{scope}" if self.manager else UNKNOWN
 
