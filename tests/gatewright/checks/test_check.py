@@ -917,3 +917,42 @@ def test_moved_lines_open_no_new_alert(run):
     after, _ = scanned(run, f"# one\n# two\n{PRIVILEGED}")
     assert alerts(before) == alerts(after)
     assert (lines(before), lines(after)) == ([5, 10], [7, 12])
+
+
+SEVERAL = BAD.replace("registry.company.com", "docker.io")
+
+
+def violations(run, *options):
+    """Return the policies that deny a bad manifest, and the exit code."""
+    write("bad.yaml", SEVERAL)
+    code, out, _ = run("check", "--policies", PRODUCTION, "-o", "json", *options, "bad.yaml")
+    (result,) = json.loads(out)["results"]
+    return code, {each["policy"] for each in result["violations"]}
+
+
+def test_policies_are_selected_or_left_out(run):
+    """By name, several times."""
+    assert violations(run) == (1, {"image-registries", "replica-limits"})
+    assert violations(run, "--select", "replica-limits") == (1, {"replica-limits"})
+    assert violations(run, "--ignore", "replica-limits") == (1, {"image-registries"})
+    both = "--ignore", "replica-limits", "--ignore", "image-registries"
+    assert violations(run, *both) == (0, set())
+
+
+def test_a_hook_may_be_given_nothing(run):
+    """An empty directory is an error, unless it is said that there may be nothing to judge."""
+    Path("empty").mkdir()
+    nothing = "check", "--policies", PRODUCTION, "empty"
+    assert run(*nothing)[0] == 3
+    assert run(*nothing, "--allow-empty")[0] == 0
+
+
+def test_a_hook_names_files_that_changed(run):
+    """A chart's values file stands for the chart; a file that nobody reads is not judged."""
+    write("app/good.yaml", GOOD)
+    write("README.md", "# Shop\n")
+    hook = "check", "--policies", PRODUCTION, "-o", "json", "--changed-files"
+    code, out, _ = run(*hook, "README.md")
+    assert (code, json.loads(out)["results"]) == (0, [])
+    code, out, _ = run(*hook, "app/good.yaml", "README.md")
+    assert (code, [each["name"] for each in json.loads(out)["results"]]) == (0, ["shop"])
