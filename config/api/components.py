@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from config.api.autoscaling import Autoscaling
 from config.api.core import QuantityText, ResourceRequirements, SecurityContext
 from config.api.definition import Column
 from config.api.formats import DataKey, ImageName, ObjectName
@@ -149,6 +150,10 @@ class Workload(ApiModel):
         None,
         description="Security settings of the container; each field overrides the restricted "
         "default.",
+    )
+    autoscaling: Autoscaling | None = Field(
+        None,
+        description="Scales by CPU usage, with a HorizontalPodAutoscaler, instead of replicas.",
     )
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, SkipValidation
 
+from config.api.autoscaling import WebAppAutoscaling
 from config.api.core import ResourceRequirements, SecurityContext
 from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
 from config.api.formats import ImageName
@@ -34,6 +35,11 @@ class WebAppSpec(ApiModel):
     )
     security_context: SecurityContext | None = Field(
         None, description="Security settings of the container."
+    )
+    autoscaling: WebAppAutoscaling | None = Field(
+        None,
+        description="Scales by CPU usage, with a HorizontalPodAutoscaler of the same name; "
+        "replicas is then the default of min.",
     )
 
 

@@ -17,7 +17,10 @@ DEPLOYMENT_ORIGIN = metadata_origin("spec.template")
 
 @dataclass(slots=True)  # never changed; a frozen dataclass is three times slower to create
 class Application:
-    """One container, its number of replicas, its labels and its Service."""
+    """One container, its number of replicas, its labels and its Service.
+
+    With `autoscaled`, an autoscaler decides the number, and `replicas` is the first one.
+    """
 
     name: str
     namespace: str
@@ -30,6 +33,7 @@ class Application:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)  # of the Service
     port_name: str = "http"
+    autoscaled: bool = False
     settings: JsonObject = field(default_factory=dict)  # further fields of the container
     pod: JsonObject = field(default_factory=dict)  # further fields of the pod spec
 
@@ -56,8 +60,10 @@ def origins(container: str, fields: Mapping[str, str]) -> Origins:
 
 def applied(application: Application, origins: Origins) -> tuple[Apply, Apply]:
     """Return the Deployment and the Service."""
-    return Apply(deployment(application), origins.deployment), Apply(
-        service(application), origins.service
+    initial = {"spec.replicas": application.replicas} if application.autoscaled else {}
+    return (
+        Apply(deployment(application), origins.deployment, initial),
+        Apply(service(application), origins.service),
     )
 
 
@@ -91,7 +97,7 @@ def deployment(application: Application) -> JsonObject:
         "kind": "Deployment",
         "metadata": metadata(application),
         "spec": {
-            "replicas": application.replicas,
+            **({} if application.autoscaled else {"replicas": application.replicas}),
             "selector": {"matchLabels": {"app": application.name}},
             "template": {
                 "metadata": {"labels": {**application.labels, "app": application.name}},

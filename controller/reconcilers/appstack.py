@@ -6,6 +6,7 @@ from config.api.appstack import AppStack
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.component import ComponentsParent
 from controller.reconcilers.components import (
+    WORKLOAD,
     cache,
     url_variable,
     without_cache,
@@ -26,12 +27,9 @@ from controller.reconcilers.databases import (
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.resources import (
     BACKUP,
-    BUDGET,
     CLAIM,
-    DEPLOYMENT,
     POSTGRESQL,
     SECRET,
-    SERVICE,
     STATEFUL_SET,
     STORAGE_CLASS,
 )
@@ -79,7 +77,7 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
     )
 
 
-REMOVED = (DEPLOYMENT, SERVICE, BUDGET)
+REMOVED = WORKLOAD
 APP_STACK = PlannedKind(
     AppStack,
     plan=plan,

@@ -52,6 +52,7 @@ class Component(NamedTuple):
     doing: str = "deployment failed"
     finalized: bool = True  # whether its deletion is complete
     dumps: DumpState = DumpState()
+    conditions: Sequence[Condition] = ()  # besides that of its readiness
 
     def step(self, needs: Iterable["Component"] = ()) -> Step:
         """Return the step that creates it once the components that it needs are ready."""

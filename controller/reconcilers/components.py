@@ -6,17 +6,14 @@ from fractions import Fraction
 from config.api.components import CacheComponent, Workload
 from config.quantities import MILLI, parse_quantity
 from controller.reconcilers import restricted
-from controller.reconcilers.application import ORIGIN, Application, applied, origins
+from controller.reconcilers.application import ORIGIN, Application, applied, metadata, origins
+from controller.reconcilers.autoscaling import Scaled, scaling
 from controller.reconcilers.component import Component, ComponentsParent, removed, without
 from controller.reconcilers.images import image
 from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.requirements import completed
-from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
-from controller.runtime.plan import (
-    Apply,
-    Problem,
-    incomplete,
-)
+from controller.reconcilers.resources import AUTOSCALER, BUDGET, DEPLOYMENT, SERVICE
+from controller.runtime.plan import Apply, Problem, Write, incomplete
 from kube.resource import JsonObject
 
 APP_USER = 1000  # default user of a workload, the same as for a WebApp in production
@@ -25,6 +22,7 @@ CACHE_PORT = 6379
 CACHE_COMMAND = ("valkey-server", "--save", "", "--appendonly", "no", "--protected-mode", "no")
 CACHE_SHARE = Fraction(3, 4)  # share of the memory limit that holds cached data
 
+WORKLOAD = (DEPLOYMENT, SERVICE, BUDGET, AUTOSCALER)
 FIELDS = ("replicas", "image", "port", "resources", "env", "securityContext")
 
 
@@ -62,7 +60,7 @@ def cache(parent: ComponentsParent, spec: CacheComponent) -> Component:
         },
     )
     fields = dict.fromkeys(("resources", "command"), "spec.cache.resources")
-    return _deployed(parent, "cache", application, fields, "redis")
+    return _deployed(parent, "cache", application, fields, "redis", application.replicas)
 
 
 def without_cache(parent: ComponentsParent) -> Component:
@@ -120,14 +118,34 @@ def workload(
         },
         pod=_spread(selector) if tier.spread else {},
     )
+    scaled = Scaled(
+        metadata(application),
+        f"spec.{name}.autoscaling",
+        "spec.environment",
+        f"{name.capitalize()}Autoscaled",
+        parent.observed,
+        parent.now,
+    )
+    by = scaling(spec.autoscaling, application.replicas, scaled)
+    application.replicas, application.autoscaled = by.replicas, by.autoscaled
     fields = {each: f"spec.{name}.{each}" for each in FIELDS}
     fields |= {"readinessProbe": f"spec.{name}.readinessPath", "affinity": "spec.environment"}
-    component = _deployed(parent, name, application, fields, "http")
-    if tier.spread:
-        return component._replace(
-            writes=[*component.writes, Apply(_budget(parent, name, selector), ORIGIN)]
-        )
-    return component._replace(writes=[*component.writes, *removed(parent, [(BUDGET, full)])])
+    desired = by.desired(parent.observed.child(DEPLOYMENT, full))
+    component = _deployed(parent, name, application, fields, "http", desired)
+    budget: list[Write] = (
+        [Apply(_budget(parent, name, selector), ORIGIN)]
+        if tier.spread
+        else removed(parent, [(BUDGET, full)])
+    )
+    component = component._replace(
+        writes=[*component.writes, *budget, *by.writes], conditions=by.conditions
+    )
+    if by.problem is None:
+        return component
+    problem = Problem(
+        f"{component.title} deployment failed: {by.problem.message}", by.problem.reason
+    )
+    return component._replace(ready=False, note=by.problem, problem=problem)
 
 
 def _readiness(spec: Workload) -> JsonObject:
@@ -146,7 +164,7 @@ def url_variable(variable: str, component: Component) -> list[JsonObject]:
 def without_workload(parent: ComponentsParent, name: str) -> Component:
     """Return a disabled backend or frontend."""
     full = parent.named(name)
-    return without(parent, name, [(DEPLOYMENT, full), (SERVICE, full), (BUDGET, full)])
+    return without(parent, name, [(each, full) for each in WORKLOAD])
 
 
 def _spread(selector: Mapping[str, str]) -> JsonObject:
@@ -183,11 +201,10 @@ def _deployed(
     application: Application,
     fields: Mapping[str, str],
     scheme: str,
+    desired: int,
 ) -> Component:
-    """Return the component of a Deployment and its Service."""
-    ready, note = rolled_out(
-        parent.observed.child(DEPLOYMENT, application.name), application.replicas
-    )
+    """Return the component of a Deployment, of `desired` replicas now, and its Service."""
+    ready, note = rolled_out(parent.observed.child(DEPLOYMENT, application.name), desired)
     url = parent.url(scheme, name, application.port)
     return Component(
         name,

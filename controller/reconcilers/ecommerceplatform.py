@@ -6,7 +6,7 @@ from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.component import Component, ComponentsParent, without
-from controller.reconcilers.components import cache, url_variable, workload
+from controller.reconcilers.components import WORKLOAD, cache, url_variable, workload
 from controller.reconcilers.databases import (
     BACKUPS,
     INDEX,
@@ -26,12 +26,9 @@ from controller.reconcilers.monitoring import (
 )
 from controller.reconcilers.resources import (
     BACKUP,
-    BUDGET,
     CLAIM,
-    DEPLOYMENT,
     INGRESS,
     SECRET,
-    SERVICE,
     STORAGE_CLASS,
 )
 from controller.reconcilers.rollup import rolled_up
@@ -132,7 +129,7 @@ def ingress(parent: ComponentsParent, spec: EcommercePlatformSpec) -> Component:
     )
 
 
-REMOVED = (DEPLOYMENT, SERVICE, BUDGET, INGRESS, SERVICE_MONITOR, PROMETHEUS_RULE)
+REMOVED = (*WORKLOAD, INGRESS, SERVICE_MONITOR, PROMETHEUS_RULE)
 ECOMMERCE_PLATFORM = PlannedKind(
     EcommercePlatform,
     plan=plan,

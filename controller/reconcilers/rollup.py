@@ -29,7 +29,10 @@ def rolled_up(
         status=ComponentsStatus(
             phase="Running" if is_running else otherwise,
             endpoints={each.name: each.url for each in enabled if each.url},
-            conditions=[found for each in enabled for found in each.dumps.conditions] or None,
+            conditions=[
+                found for each in enabled for found in (*each.dumps.conditions, *each.conditions)
+            ]
+            or None,
         ),
         problem=_problem(enabled),
         requeue_after=RUNNING_INTERVAL if is_running else WAITING_INTERVAL,

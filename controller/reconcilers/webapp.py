@@ -5,7 +5,8 @@ from datetime import datetime
 
 from config.api.meta import Condition
 from config.api.webapp import WebApp, WebAppStatus
-from controller.reconcilers.application import Application, applied, origins
+from controller.reconcilers.application import Application, applied, metadata, origins
+from controller.reconcilers.autoscaling import Scaled, scaling
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.readiness import (
     has_condition,
@@ -13,7 +14,7 @@ from controller.reconcilers.readiness import (
     ready_replicas,
     waiting,
 )
-from controller.reconcilers.resources import DEPLOYMENT, SERVICE
+from controller.reconcilers.resources import AUTOSCALER, DEPLOYMENT, SERVICE
 from controller.runtime.kind import PlannedKind
 from controller.runtime.obstacles import failing_condition
 from controller.runtime.plan import Observed, Plan, Step
@@ -33,15 +34,22 @@ ORIGINS = origins(
 
 def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `webapp`, given what was `observed`."""
-    name, desired = webapp.name, webapp.spec.replicas
+    name = webapp.name
     deployment = observed.child(DEPLOYMENT, name)
+    application = application_of(webapp)
+    scaled = Scaled(
+        metadata(application), "spec.autoscaling", "spec.replicas", "Autoscaled", observed, now
+    )
+    by = scaling(webapp.spec.autoscaling, webapp.spec.replicas, scaled)
+    application.replicas, application.autoscaled = by.replicas, by.autoscaled
+    desired = by.desired(deployment)
     ready = ready_replicas(deployment)
     running = deployment is not None and ready == desired and not is_rolling_out(deployment)
     note = "" if running else waiting(deployment, ready, desired)
-    apply_deployment, apply_service = applied(application_of(webapp), ORIGINS)
+    apply_deployment, apply_service = applied(application, ORIGINS)
     return Plan(
         steps=(
-            Step("deployment", (apply_deployment,), ready=running, note=note),
+            Step("deployment", (apply_deployment, *by.writes), ready=running, note=note),
             Step(
                 "service",
                 (apply_service,),
@@ -54,8 +62,12 @@ def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
             replicas=deployment["spec"].get("replicas", 1) if deployment else 0,
             ready_replicas=ready,
             selector=f"app={name}",
-            conditions=_conditions(deployment, is_running=running, now=now),
+            conditions=[
+                *_conditions(deployment, is_running=running, now=now),
+                *by.conditions,
+            ],
         ),
+        problem=by.problem,
     )
 
 
@@ -88,11 +100,11 @@ def _condition(type: str, holds: bool, reason: str, now: datetime) -> Condition:
 
 def application_of(webapp: WebApp) -> Application:
     """Return the application exactly as the spec describes it, without defaults."""
-    metadata, spec = webapp.metadata, webapp.spec
+    spec = webapp.spec
     security_context = spec.security_context
     return Application(
-        name=metadata.name,
-        namespace=metadata.namespace,
+        name=webapp.name,
+        namespace=webapp.namespace,
         container=CONTAINER,
         image=spec.image,
         port=spec.port,
@@ -110,5 +122,10 @@ def by_image(webapp: JsonObject) -> Iterator[str]:
 
 
 WEBAPP = PlannedKind(
-    WebApp, plan=plan, owns=(DEPLOYMENT, SERVICE), indexes={"image": by_image}, finalizer=FINALIZER
+    WebApp,
+    plan=plan,
+    owns=(DEPLOYMENT, SERVICE, AUTOSCALER),
+    deletes=(AUTOSCALER,),
+    indexes={"image": by_image},
+    finalizer=FINALIZER,
 )

@@ -14,7 +14,7 @@ from controller.runtime.applied import (
     replace_lists,
 )
 from controller.runtime.cache import Cache
-from controller.runtime.child import child_of, generated
+from controller.runtime.child import child_of, generated, with_initial
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
@@ -97,7 +97,7 @@ class Applier:
                 return
         self._check(place, current, adopts=isinstance(write, CreateOnly) and write.adopts(current))
         if isinstance(write, Apply):
-            await self._keep(place, current, desired)
+            await self._keep(place, current, desired, write.initial)
         elif not write.adopt_labels and is_adoptable(self.owner, current):
             await self._adopt(place, current, desired)
 
@@ -111,7 +111,8 @@ class Applier:
         if isinstance(write, CreateOnly):
             filled = generated(desired, write.generate)
             return await self.client.create(resource, filled, field_manager=FIELD_MANAGER)
-        only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
+        filled = with_initial(desired, write.initial)
+        only_new = {**filled, "metadata": {**filled["metadata"], "resourceVersion": NO_VERSION}}
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
     async def _adopt(self, place: WrittenObject, current: JsonObject, desired: JsonObject) -> None:
@@ -133,6 +134,7 @@ class Applier:
         place: WrittenObject,
         current: JsonObject,
         desired: JsonObject,
+        initial: Mapping[str, Any],
         *,
         replace: bool = False,
     ) -> None:
@@ -143,17 +145,23 @@ class Applier:
         """
         for _ in range(MAX_RACES):
             try:
-                return await self._keep_state(place, current, desired, replace=replace)
+                return await self._keep_state(place, current, desired, initial, replace=replace)
             except Conflict:
                 newer = await live(self.client, place.resource, place.key)
                 if newer is None:
                     raise
                 self._check(place, newer, adopts=False)
                 current = newer
-        return await self._keep_state(place, current, desired, replace=replace)
+        return await self._keep_state(place, current, desired, initial, replace=replace)
 
     async def _keep_state(
-        self, place: WrittenObject, current: JsonObject, desired: JsonObject, *, replace: bool
+        self,
+        place: WrittenObject,
+        current: JsonObject,
+        desired: JsonObject,
+        initial: Mapping[str, Any],
+        *,
+        replace: bool,
     ) -> None:
         is_new, changed = self._compare(place, current, desired)
         writer = None
@@ -176,14 +184,21 @@ class Applier:
             changed = changed or ""
         try:
             stored = await self._update(
-                place, current, desired, changed, FIELD_MANAGER, writer=writer, only_this=True
+                place,
+                current,
+                desired,
+                changed,
+                FIELD_MANAGER,
+                writer=writer,
+                only_this=True,
+                initial=initial,
             )
         except Invalid:  # perhaps two ports of one name, the new one and the old one
             if not has_removed_items(current, current, desired):
                 raise
             stored = current
         if is_new and has_removed_items(stored, current, desired):
-            await self._keep(place, stored, desired, replace=True)
+            await self._keep(place, stored, desired, initial, replace=True)
 
     def _compare(
         self, place: WrittenObject, current: JsonObject, desired: JsonObject
@@ -232,6 +247,7 @@ class Applier:
         *,
         writer: Writer | None = None,
         only_this: bool = False,
+        initial: Mapping[str, Any] | None = None,
     ) -> JsonObject:
         """Apply to an existing object by its uid, unless nothing changed or it is contested.
 
@@ -246,7 +262,8 @@ class Applier:
         known = exact(current["metadata"])
         if not only_this:
             del known["resourceVersion"]
-        exactly = {**desired, "metadata": {**desired["metadata"], **known}}
+        sends = with_initial(desired, initial or {}, current)
+        exactly = {**sends, "metadata": {**sends["metadata"], **known}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
         self._answered(place, desired, answer)
         if answer["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]:

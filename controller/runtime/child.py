@@ -3,6 +3,7 @@
 import base64
 import secrets
 from collections.abc import Mapping
+from typing import Any
 
 from controller.runtime.applied import APPLIED, annotation_of
 from controller.runtime.observed import Owner
@@ -24,6 +25,25 @@ def child_of(owner: Owner, write: Apply | CreateOnly, resource: Resource) -> Jso
     if isinstance(write, Apply):
         annotations[APPLIED] = annotation_of(desired)
     return desired
+
+
+def with_initial(
+    desired: JsonObject, initial: Mapping[str, Any], current: JsonObject | None = None
+) -> JsonObject:
+    """Return an object with the fields of `initial`, which other writers decide.
+
+    An existing object keeps its `current` values: server-side apply would remove an applied field
+    that the request lacks.
+    """
+    filled = dict(desired)
+    for path, value in initial.items():
+        *parents, name = path.split(".")
+        place, stored = filled, current
+        for step in parents:
+            place[step] = place = dict(place.get(step) or {})
+            stored = (stored or {}).get(step)
+        place[name] = (stored or {}).get(name, value)
+    return filled
 
 
 def generated(desired: JsonObject, generate: Mapping[str, Random]) -> JsonObject:

@@ -28,11 +28,13 @@ class Apply:
     """A child that is kept exactly in the planned state, by server-side apply.
 
     `origin` maps each field to the parent's field that it comes from, so that a denial can name the
-    parent's field.
+    parent's field. `initial` has values by path, such as `spec.replicas`, that the child is created
+    with; later, another writer decides, such as an autoscaler, and each apply repeats its value.
     """
 
     object: JsonObject
     origin: Mapping[str, str] = field(default_factory=dict)
+    initial: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

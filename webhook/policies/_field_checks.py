@@ -56,6 +56,27 @@ def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
         yield from _of_variable(variable)
 
 
+def judge_autoscaling(workload: Fields, *, excludes_replicas: bool) -> Violations:
+    """Yield a violation for bounds that contradict each other, or the number of replicas.
+
+    With `excludes_replicas`, a workload has either a fixed number or autoscaling.
+    """
+    if not workload.is_set("autoscaling"):
+        return
+    replicas = workload.integer("replicas")
+    least, most = workload.integer("autoscaling.min"), workload.integer("autoscaling.max")
+    if least is not None and most is not None and least > most:
+        rule = f"min must not exceed max, which is {most}"
+        yield workload.violation("autoscaling.min", least, rule, "lower min, or raise max")
+    if excludes_replicas and replicas is not None:
+        rule = "the autoscaler decides the number of replicas"
+        fix = "remove it, and set autoscaling.min and max"
+        yield workload.violation("replicas", replicas, rule, fix)
+    elif replicas is not None and most is not None and replicas > most:
+        rule = f"replicas must not exceed autoscaling.max, which is {most}"
+        yield workload.violation("replicas", replicas, rule, "lower it, or raise max")
+
+
 def judge_dumps(backup: Fields) -> Violations:
     """Yield violations of a database's backups; those for a destination are a child Backup."""
     yield from judge_fields(backup)

@@ -78,11 +78,26 @@ MORE = """
 - apiVersion: platform.example.com/v1
   kind: EcommercePlatform
   metadata: {name: of-a-class}
-  spec: {database: {storageClassName: fast}, backend: *workload, frontend: *workload}
+  spec:
+    database: {storageClassName: fast}
+    backend: &autoscaled
+      image: "shop/shop:2"
+      readinessPath: /ready
+      env: [{name: A, value: b}, {name: EMPTY, value: ""}]
+      autoscaling: {max: 5}
+    frontend: &scaled-from-one {image: "shop/shop:2", readinessPath: /ready, autoscaling: {min: 1, max: 5}}
+- apiVersion: example.com/v1
+  kind: WebApp
+  metadata: {name: scaled}
+  spec: {replicas: 2, image: "shop/shop:2", autoscaling: {max: 5}}
+- apiVersion: example.com/v1
+  kind: WebApp
+  metadata: {name: scaled-from-one}
+  spec: {replicas: 2, image: "shop/shop:2", autoscaling: {min: 1, max: 5}}
 - apiVersion: app.example.com/v1
   kind: AppStack
   metadata: {name: of-a-class}
-  spec: {database: {storageClassName: fast}, backend: *workload, frontend: *workload}
+  spec: {database: {storageClassName: fast}, backend: *autoscaled, frontend: *scaled-from-one}
 - apiVersion: app.example.com/v1
   kind: AppStack
   metadata: {name: to-a-store}

@@ -12,13 +12,19 @@ Denied:  a name with a dot, or of more than 42 characters where there is a datab
          `database.type`, to an earlier `version` of a postgresql, or to a `version` of a mysql that
          cannot open its data, such as `"8.0"` after `"9.0"`; in backend and frontend a request
          above its limit, `securityContext: {privileged: true}` alone, or a variable with both
-         `value` and `valueFrom`.
+         `value` and `valueFrom`; `autoscaling` beside `replicas`, or with a `min` above its `max`.
 Fix: the message names the field, its value and the allowed values.
 """
 
 from config.data_versions import MYSQL, denial
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
-from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
+from webhook.policies._field_checks import (
+    child_limit,
+    judge_autoscaling,
+    judge_dumps,
+    judge_fields,
+    judge_name,
+)
 
 LIMITS = {  # by component: the lowest limit of a child's name
     "database": child_limit("CronJob", "-db-backup", 52),
@@ -44,7 +50,9 @@ def validate(request: Request, params: Params) -> Violations:
         yield from _of_mysql(database)
     yield from judge_fields(request.fields("spec.cache"))
     for component in ("backend", "frontend"):
-        yield from judge_fields(request.fields(f"spec.{component}"), may_escalate=False)
+        workload = request.fields(f"spec.{component}")
+        yield from judge_fields(workload, may_escalate=False)
+        yield from judge_autoscaling(workload, excludes_replicas=True)
 
 
 def _components(request: Request) -> list[str]:
