@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, READY, Column, Definition
-from config.api.formats import DataKey, ObjectName
+from config.api.formats import DataKey, ImageName, ObjectName
 from config.api.meta import (
     INT_OR_STRING,
     OPEN,
@@ -16,11 +16,15 @@ from config.api.meta import (
     Rfc3339Time,
     Status,
 )
-from config.api.storage import BackupDestination, Retention, Schedule
+from config.api.storage import BackupDestination, Retention, Schedule, StorageSize
 
 SourceType = Literal["postgresql", "mysql", "mongodb"]
 DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "100m", "memory": "256Mi"}, limits={"cpu": "1", "memory": "1Gi"}
+)
+
+DRILL_RESOURCES = ResourceRequirements.model_construct(
+    requests={"cpu": "100m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"}
 )
 
 
@@ -83,6 +87,46 @@ class BackupSource(ApiModel):
     )
 
 
+class DrillQuery(ApiModel):
+    """A question to the restored databases."""
+
+    database: str | None = Field(
+        None, description="Database to ask; default: spec.source.connection.database."
+    )
+    query: str = Field(
+        "", description="SQL that returns true, such as SELECT count(*) > 1000 FROM orders."
+    )
+
+
+class BackupDrill(ApiModel):
+    """Restores of the newest backup into a throw-away server, which show that it is restorable."""
+
+    schedule: Schedule = "0 4 * * 0"
+    storage: StorageSize = Field(
+        "10Gi",
+        description="Size of the throw-away server's volume in whole Gi, such as 10Gi; it must "
+        "hold the databases.",
+    )
+    storage_class_name: ObjectName | None = Field(
+        None, description="Storage class of that volume; the cluster's default if unset."
+    )
+    image: ImageName | None = Field(
+        None,
+        description="Image of the throw-away server, for databases with extensions; default: the "
+        "official image of the server that was dumped, in its version.",
+    )
+    queries: list[DrillQuery] = Field(
+        [],
+        max_length=20,
+        description="Questions to the restored databases; each must return true.",
+    )
+    resources: ResourceRequirements = Field(
+        DRILL_RESOURCES,
+        description="Compute resources of the throw-away server; by default, amount by amount, "
+        "requests of 100m cpu and 512Mi memory and limits of 1 cpu and 1Gi memory.",
+    )
+
+
 class BackupSpec(ApiModel):
     """The source, the destination, the schedule and the retention of backups."""
 
@@ -94,7 +138,10 @@ class BackupSpec(ApiModel):
     )
     schedule: Schedule = "0 2 * * *"
     retention: Retention = "30d"
-    suspend: bool = Field(False, description="Whether backups are suspended.")
+    drill: BackupDrill | None = Field(
+        None, description="Restores the newest backup on a schedule, to know that it works."
+    )
+    suspend: bool = Field(False, description="Whether backups and drills are suspended.")
     active_deadline_seconds: Int64 = Field(
         21600,
         ge=60,
@@ -123,6 +170,17 @@ class BackupStatus(Status):
     )
     last_backup: str | None = Field(
         None, description="Name of the last successful backup, the argument of /restore.sh."
+    )
+    server: str | None = Field(
+        None,
+        description="Server that the last successful backup is of, with its version, such as "
+        "postgres:16.",
+    )
+    last_verified_time: Rfc3339Time | None = Field(
+        None, description="When the last successful drill had restored a backup."
+    )
+    last_verified_backup: str | None = Field(
+        None, description="Name of the backup that the last successful drill restored."
     )
     next_time: Rfc3339Time | None = Field(None, description="When the next backup begins.")
 
@@ -158,6 +216,19 @@ class Backup(CustomResource):
                 description="Whether backups are scheduled and succeed.",
             ),
             AGE,
+            Column(
+                "Verified",
+                ".status.lastVerifiedTime",
+                "date",
+                "Time since a drill last restored a backup.",
+                wide=True,
+            ),
+            Column(
+                "Restorable",
+                '.status.conditions[?(@.type=="Restorable")].status',
+                description="Whether the last drill could restore a backup.",
+                wide=True,
+            ),
             Column(
                 "Last Run",
                 '.status.conditions[?(@.type=="BackedUp")].message',

@@ -1,17 +1,16 @@
 """PostgreSQL: one primary and streaming standbys, with users, databases and backups."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
 from config.api.formats import ObjectName
 from config.api.meta import ApiModel, CustomResource, Int32, Rfc3339Time, Status
-from config.api.storage import Dumps
+from config.api.storage import Dumps, StorageSize
 
 PostgresqlVersion = Literal["12", "13", "14", "15", "16", "17", "18"]
-StorageSize = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
 DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "250m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"}
 )

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from config.api.formats import DataKey, ObjectName
 from config.api.meta import ApiModel
@@ -15,6 +15,7 @@ Schedule = Annotated[
         '"0 2 * * *", or a word such as "@daily".',
     ),
 ]
+StorageSize = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
 Retention = Annotated[
     str,
     Field(

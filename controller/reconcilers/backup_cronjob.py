@@ -9,8 +9,7 @@ from typing import Any
 from config.api.backup import DEFAULT_RESOURCES, Backup
 from config.api.meta import CustomResource
 from controller.reconcilers import restricted
-from controller.reconcilers.backup_env import ORIGIN as VARIABLES
-from controller.reconcilers.backup_env import environment
+from controller.reconcilers.backup_env import CONNECTION_ORIGIN, STORE_ORIGIN, environment
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.requirements import completed
@@ -19,7 +18,7 @@ from kube.resource import JsonObject
 LABEL = "gatewright.io/backup"  # on Jobs and pods: the name of their Backup
 CONTAINER = "backup"
 COMMAND = ["/backup.sh"]
-TAG = "1.0.0"  # of images/backup: changes with its scripts
+TAG = "1.1.0"  # of images/backup: changes with its scripts
 USER = 1000  # the image's user
 SCRATCH = "64Mi"  # dumps are streamed: only lists, checksums and messages are stored here
 
@@ -34,7 +33,7 @@ ORIGIN = {
     f"{POD}.containers[name={CONTAINER}].resources": "spec.resources",
     **{
         f"{POD}.containers[name={CONTAINER}].env[name={name}]": field
-        for name, field in VARIABLES.items()
+        for name, field in (CONNECTION_ORIGIN | STORE_ORIGIN).items()
     },
 }
 

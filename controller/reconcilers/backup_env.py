@@ -20,8 +20,7 @@ FIXED = ("PROVIDER", "BUCKET_POLICY_ONLY", "NO_CHECK_BUCKET", "NO_CHECK_CONTAINE
 LOGIN = (*S3_KEYS, *AZURE_KEYS, GCS_LOGIN)
 
 CONNECTION = "spec.source.connection"
-ORIGIN = {
-    "SOURCE_TYPE": "spec.source.type",
+CONNECTION_ORIGIN = {
     "SOURCE_HOST": f"{CONNECTION}.host",
     "SOURCE_PORT": f"{CONNECTION}.port",
     "SOURCE_DATABASE": f"{CONNECTION}.database",
@@ -29,6 +28,9 @@ ORIGIN = {
     "SOURCE_PASSWORD": f"{CONNECTION}.secretRef",
     "SOURCE_AUTHENTICATION_DATABASE": f"{CONNECTION}.authenticationDatabase",
     "RETENTION_SECONDS": "spec.retention",
+}
+STORE_ORIGIN = {
+    "SOURCE_TYPE": "spec.source.type",
     "DESTINATION_PATH": "spec.destination.bucket",
     "RCLONE_CONFIG_DESTINATION_TYPE": "spec.destination.type",
     "RCLONE_CONFIG_DESTINATION_ENDPOINT": "spec.destination.endpoint",
@@ -76,19 +78,25 @@ def secrets(backup: Backup) -> dict[str, str]:
 def environment(backup: Backup) -> list[JsonObject]:
     """Return the container's environment for a complete Backup (`missing` yields nothing)."""
     return [
-        *source(backup.spec.source),
-        *destination(backup.spec.destination),
-        value("DESTINATION_PATH", folder(backup.spec.destination, backup.namespace, backup.name)),
+        *store(backup),
+        *connection(backup.spec.source),
         value("RETENTION_SECONDS", str(seconds(backup.spec.retention))),
     ]
 
 
-def source(source: BackupSource) -> Iterator[JsonObject]:
+def store(backup: Backup) -> Iterator[JsonObject]:
+    """Yield the variables of the store: all that reading a complete Backup's dumps needs."""
+    yield value("SOURCE_TYPE", backup.spec.source.type or "")
+    yield from destination(backup.spec.destination)
+    path = folder(backup.spec.destination, backup.namespace, backup.name)
+    yield value("DESTINATION_PATH", path)
+
+
+def connection(source: BackupSource) -> Iterator[JsonObject]:
     """Yield the variables of the connection to the database."""
     connection, login = source.connection, source.connection.secret_ref
     if source.type is None or login is None:
         raise ValueError("the source is incomplete")
-    yield value("SOURCE_TYPE", source.type)
     yield value("SOURCE_HOST", connection.host or "")
     yield value("SOURCE_PORT", str(connection.port or PORTS[source.type]))
     if connection.database:

@@ -1,57 +1,88 @@
-"""The results of a Backup's Jobs, for its status.
+"""The results of the Jobs that make backups and that try them, for the status.
 
 They stay in the status after Jobs and pods are deleted.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
 import orjson
 
-from config.api.backup import Backup, BackupStatus
 from config.api.meta import Condition
-from controller.reconcilers.backup_cronjob import CONTAINER
 from controller.runtime.plan import Problem
 from kube.resource import JsonObject
 
 BACKED_UP = "BackedUp"
+CONTAINERS = ("backup", "drill")
 RESTORE = "restore.sh"
+# What /backup.sh says of the server: the name of its image and its version.
+SERVER = re.compile(r"(postgres|mysql|mariadb):[0-9]+(\.[0-9]+)?")
 # Reasons of a waiting container that does not start without a change.
 STUCK = {"CreateContainerConfigError", "ImagePullBackOff", "InvalidImageName"}
 
 
+class PodReport(NamedTuple):
+    """What the pod of a successful run reported."""
+
+    message: str
+    backup: str
+    size: int | None = None
+    server: str | None = None
+
+
 class Run(NamedTuple):
-    """One backup run: a Job and its result."""
+    """One run of a backup or of a drill: a Job and its result."""
 
     job: str
     state: Literal["Running", "Failing", "Failed", "Succeeded"]
     ended: datetime | None = None
-    backup: str | None = None
-    size: int | None = None
+    report: PodReport | None = None
     message: str = ""
     """The pod's termination message; empty once the pod is deleted."""
     otherwise: str = ""
     """The Job's own message, where the pod has none."""
 
 
+def parse_backup(word: JsonObject) -> PodReport | None:
+    """Return the report of /backup.sh."""
+    match word:
+        case {"backup": str(name), "bytes": int(size)}:
+            server = word.get("server")
+            known = isinstance(server, str) and SERVER.fullmatch(server)
+            return PodReport(f"backup {name}, {size} bytes", name, size, server if known else None)
+    return None
+
+
+def parse_drill(word: JsonObject) -> PodReport | None:
+    """Return the report of /drill.sh."""
+    match word:
+        case {"verified": str(name), "databases": int(databases), "tables": int(), "rows": int()}:
+            counts = f"{databases} databases, {word['tables']} tables, {word['rows']} rows"
+            return PodReport(f"backup {name} was restored: {counts}", name)
+    return None
+
+
 def runs(
-    cronjob: JsonObject | None,
     jobs: Iterable[JsonObject],
     pods: Sequence[JsonObject],
     obstacles: Mapping[str, Problem],
+    parse: Callable[[JsonObject], PodReport | None],
 ) -> list[Run]:
-    """Return the backup runs of a CronJob, oldest first; restore Jobs are not included.
+    """Return the runs of a CronJob's Jobs (see `jobs_of`).
 
-    `obstacles` has the reason why a Job, by its uid, has no running pod.
+    `obstacles` has the reason why a Job, by its uid, has no running pod; `parse` reads the
+    termination message of a successful pod.
     """
     return [
         run(
             job,
             [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]],
             obstacles.get(job["metadata"]["uid"]),
+            parse,
         )
-        for job in jobs_of(cronjob, jobs)
+        for job in jobs
     ]
 
 
@@ -75,7 +106,12 @@ def without_a_pod(jobs: Iterable[JsonObject]) -> list[JsonObject]:
     return [job for job in jobs if not _ends(job) and not job.get("status", {}).get("ready")]
 
 
-def run(job: JsonObject, pods: Sequence[JsonObject], obstacle: Problem | None = None) -> Run:
+def run(
+    job: JsonObject,
+    pods: Sequence[JsonObject],
+    obstacle: Problem | None,
+    parse: Callable[[JsonObject], PodReport | None],
+) -> Run:
     """Return the result of one Job, given its pods."""
     name, status, ended = job["metadata"]["name"], job.get("status", {}), _ends(job)
     ends = [each for pod in pods for each in terminations(pod)]
@@ -83,11 +119,11 @@ def run(job: JsonObject, pods: Sequence[JsonObject], obstacle: Problem | None = 
         moment = datetime.fromisoformat(
             status.get("completionTime") or ended["Complete"]["lastTransitionTime"]
         )
-        report = next(filter(None, (_report(each) for each in ends if each["exitCode"] == 0)), None)
+        words = (_read(each) for each in ends if each["exitCode"] == 0)
+        report = next(filter(None, map(parse, words)), None)
         if report is None:
             return Run(name, "Succeeded", moment, otherwise="succeeded")
-        backup, size = report
-        return Run(name, "Succeeded", moment, backup, size, f"backup {backup}, {size} bytes")
+        return Run(name, "Succeeded", moment, report, report.message)
     failures = [_last_line(each) for each in ends if each["exitCode"] != 0]
     if "Failed" in ended:
         moment = datetime.fromisoformat(ended["Failed"]["lastTransitionTime"])
@@ -104,32 +140,18 @@ def run(job: JsonObject, pods: Sequence[JsonObject], obstacle: Problem | None = 
     return Run(name, "Failing", message=failures[-1]) if failures else Run(name, "Running")
 
 
-def status(
-    backup: Backup, runs: Sequence[Run], next_time: datetime | None, now: datetime
-) -> BackupStatus:
-    """Return the status: the last backup, the next one, and the condition BackedUp."""
-    before = backup.status
-    time, size, name = before.last_successful_time, before.last_size, before.last_backup
-    for run in runs:
-        if run.state == "Succeeded" and run.ended and (time is None or run.ended >= time):
-            if run.ended != time or run.backup:
-                size, name = run.size, run.backup
-            time = run.ended
-    return BackupStatus(
-        last_successful_time=time,
-        last_size=size,
-        last_backup=name,
-        next_time=next_time,
-        conditions=[backed_up(before.conditions, runs, now)],
-    )
-
-
-def backed_up(before: Sequence[Condition] | None, runs: Sequence[Run], now: datetime) -> Condition:
-    """Return the condition BackedUp of the latest run that has a result.
+def outcome_of(
+    runs: Sequence[Run],
+    before: Sequence[Condition] | None,
+    now: datetime,
+    type: str = BACKED_UP,
+    none_yet: str = "no backup was made yet",
+) -> Condition:
+    """Return the condition `type` of the latest run that has a result.
 
     A first attempt that still runs has none. `before` are the earlier conditions.
     """
-    old = next((each for each in before or () if each.type == BACKED_UP), None)
+    old = next((each for each in before or () if each.type == type), None)
     if old and runs and runs[-1].state == "Running" and is_of(runs[-1], old):
         return old  # its attempts failed; the pod with the reason is being deleted
     ended = [run for run in runs if run.state != "Running"]
@@ -139,14 +161,14 @@ def backed_up(before: Sequence[Condition] | None, runs: Sequence[Run], now: date
     outcome: Literal["True", "False"] = (
         "True" if latest and latest.state == "Succeeded" else "False"
     )
-    message = "no backup was made yet"
+    message = none_yet
     if latest and old and not latest.message and old.status == outcome and is_of(latest, old):
         message = old.message
     elif latest:
         message = f"Job {latest.job}: {latest.message or latest.otherwise}"
     reason = latest.state if latest else "NoneYet"
     return Condition(
-        type=BACKED_UP,
+        type=type,
         status=outcome,
         reason=reason,
         message=message[:1024],
@@ -160,14 +182,14 @@ def is_of(run: Run, condition: Condition) -> bool:
 
 
 def terminations(pod: JsonObject) -> Iterator[JsonObject]:
-    """Yield the terminated states of the backup's container: the previous, then the current."""
+    """Yield the terminated states of the run's container: the previous, then the current."""
     for container in containers(pod):
         states = container.get("lastState", {}), container.get("state", {})
         yield from (state["terminated"] for state in states if "terminated" in state)
 
 
 def obstacles(pod: JsonObject) -> Iterator[str]:
-    """Yield why the backup's container cannot start: its image, or a missing key of a Secret."""
+    """Yield why the run's container cannot start: its image, or a missing key of a Secret."""
     for container in containers(pod):
         waiting = container.get("state", {}).get("waiting", {})
         if waiting.get("reason") in STUCK:
@@ -175,11 +197,11 @@ def obstacles(pod: JsonObject) -> Iterator[str]:
 
 
 def containers(pod: JsonObject) -> Iterator[JsonObject]:
-    """Yield the status of the backup's container, once it has one."""
+    """Yield the status of the run's container, once it has one."""
     yield from (
         each
         for each in pod.get("status", {}).get("containerStatuses", ())
-        if each["name"] == CONTAINER
+        if each["name"] in CONTAINERS
     )
 
 
@@ -206,16 +228,13 @@ def _ends(job: JsonObject) -> dict[str, JsonObject]:
     }
 
 
-def _report(terminated: JsonObject) -> tuple[str, int] | None:
-    """Parse the termination message of /backup.sh; None if it is not a success."""
+def _read(terminated: JsonObject) -> JsonObject:
+    """Return the termination message of a script; empty if it is not JSON."""
     try:
-        report = orjson.loads(terminated.get("message") or "null")
+        word = orjson.loads(terminated.get("message") or "null")
     except orjson.JSONDecodeError:
-        return None
-    match report:
-        case {"backup": str(name), "bytes": int(size)}:
-            return name, size
-    return None
+        return {}
+    return word if isinstance(word, dict) else {}
 
 
 def _last_line(terminated: JsonObject) -> str:

@@ -8,8 +8,9 @@ from config.api.meta import Condition
 from config.api.storage import Dumps
 from controller.reconcilers.backup_runs import (
     BACKED_UP,
-    backed_up,
     jobs_of,
+    outcome_of,
+    parse_backup,
     runs,
     without_a_pod,
 )
@@ -43,7 +44,7 @@ def state_of(
     """
     if (cron_job := observed.child(CRON_JOB, name)) is not None:
         own = jobs_of(cron_job, jobs)
-        condition = backed_up(before, runs(cron_job, own, (), observed.obstacles), now)
+        condition = outcome_of(runs(own, (), observed.obstacles, parse_backup), before, now)
         if cron_job.get("spec", {}).get("suspend"):
             condition = _suspended(name, now)
         return DumpState([condition], without_a_pod(own))

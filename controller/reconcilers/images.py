@@ -8,6 +8,7 @@ PUBLISHED = {
     "gatewright-backup-mongodb": DOCKER_HUB,
     "gatewright-backup-mysql": DOCKER_HUB,
     "gatewright-backup-postgresql": DOCKER_HUB,
+    "mariadb": DOCKER_HUB,
     "mysql": DOCKER_HUB,
     "pause": "registry.k8s.io",
     "postgres": DOCKER_HUB,

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Dump the source to the store, read back what arrived there, and only then prune what is older than the retention.
 #
-# A backup is a folder of the store, named by the time it was begun and the pod that made it: its dumps, and SHA256SUMS,
-# which is written last. What has none is no backup: it was cut short, is never restored, and is removed a day later.
+# A backup is a folder of the store, named by the time it was begun and the pod that made it: its dumps; MANIFEST, with the
+# server, the size of its databases and the rows of each table; and SHA256SUMS, which is written last. What has none is no backup: it was cut short, is never restored, and is removed a day later.
 # Dumps are streamed: nothing but names and sums is kept in TMPDIR.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -68,16 +68,22 @@ else
     while IFS= read -r file; do
         upload "$file" </dev/null
     done <"$scratch/files"
+    doing="measuring the databases"
+    measure >"$scratch/manifest"
     verify "$name" <"$sums"
     doing="completing the backup"
+    sed 's/^/rows\t/' "$scratch/rows" >>"$scratch/manifest"
+    rclone rcat "$store/$name/MANIFEST" <"$scratch/manifest"
+    printf '%s  MANIFEST\n' "$(sha256sum <"$scratch/manifest" | cut -d ' ' -f 1)" >>"$sums"
     rclone rcat "$store/$name/SHA256SUMS" <"$sums"
     rclone cat "$store/$name/SHA256SUMS" | cmp - "$sums"
 fi
 
 doing="measuring the backup"
+server=$(rclone cat "$store/$name/MANIFEST" | sed -n -E 's/^server\t([a-z]+:[0-9.]+)$/\1/p')
 bytes=$(rclone size --json "$store/$name" | sed -E 's/.*"bytes":([0-9]+).*/\1/')
 warning=""
 prune || warning=',"warning":"older backups were not pruned"'
 rm "$begun"
 echo "backup $name is complete and verified: $bytes bytes"
-report '{"backup":"%s","bytes":%s%s}' "$name" "$bytes" "$warning"
+report '{"backup":"%s","bytes":%s,"server":"%s"%s}' "$name" "$bytes" "$server" "$warning"

@@ -22,6 +22,9 @@ fi
 doing="reading what is in $name"
 rclone cat "$store/$name/SHA256SUMS" >"$scratch/SHA256SUMS"
 while IFS= read -r line; do
+    if [ "${line:66}" = MANIFEST ]; then
+        continue
+    fi
     if [ -z "$database" ] || [ "${line:66}" = "$database$EXTENSION" ]; then
         printf '%s\n' "$line"
     fi

@@ -15,6 +15,10 @@ NAME='[0-9]{8}T[0-9]{6}Z-[a-z0-9]+'
 store=destination:$DESTINATION_PATH
 scratch=$(mktemp -d)
 doing="starting"
+remedy="" # for a full disk
+
+# What a script does before its scratch space goes.
+cleanup() { :; }
 
 # All that is said on stderr goes there, and is kept for the last word.
 exec 3>&2 2> >(tee "$scratch/errors" >&3)
@@ -23,13 +27,16 @@ listening=$!
 end() {
     local status=$? said
     trap - EXIT
+    cleanup || true
     exec 2>&3
     wait "$listening" || true
     if [ "$status" -ne 0 ]; then
         sed -E 's#^[0-9]{4}/[0-9/]+ [0-9:]+ ##; /^[[:space:]]/d; /^$/d' "$scratch/errors" >"$scratch/lines"
         said=$(grep -i -E 'error|fatal' "$scratch/lines" | tail -n 1) || said=$(tail -n 1 "$scratch/lines")
-        echo "failed while $doing: ${said:-exit code $status}" >&2
-        report 'failed while %s: %s\n' "$doing" "${said:-exit code $status}"
+        said="failed while $doing: ${said:-exit code $status}"
+        case $said in *"No space left on device"*) said+="$remedy" ;; esac
+        echo "$said" >&2
+        report '%s\n' "$said"
     fi
     rm -rf "$scratch"
     exit "$status"
@@ -62,13 +69,16 @@ backups() {
 }
 
 # Read files of a backup back, as listed on stdin with their sums; each must be whole, and what its source calls sound.
+# Rows of its tables are counted on the way: FILE, table and number of rows, in the lines of $scratch/rows.
 verify() {
     local sum file
+    : >"$scratch/rows"
     while read -r sum file; do
         doing="verifying $file in the store"
         mkfifo "$scratch/stream"
         sha256sum <"$scratch/stream" >"$scratch/sum" &
-        rclone cat "$store/$1/$file" </dev/null | tee -p "$scratch/stream" | check "$file"
+        rclone cat "$store/$1/$file" </dev/null | tee -p "$scratch/stream" | check "$file" |
+            while IFS= read -r line; do printf '%s\t%s\n' "$file" "$line"; done >>"$scratch/rows"
         wait $!
         rm "$scratch/stream"
         if [ "$(cut -d ' ' -f 1 "$scratch/sum")" != "$sum" ]; then
@@ -78,7 +88,8 @@ verify() {
 }
 
 # The source defines: EXTENSION; connect; files, which prints the files that a backup has; dump FILE to stdout;
-# check FILE on stdin; restore FILE on stdin into DATABASE.
+# check FILE on stdin, which prints each table with the number of its rows; measure, which prints the server and its size;
+# restore FILE on stdin into DATABASE.
 [ -f "$here/sources/$SOURCE_TYPE.sh" ] || fail "there is no source of type $SOURCE_TYPE"
 # shellcheck source=images/backup/sources/postgresql.sh
 . "$here/sources/$SOURCE_TYPE.sh"

@@ -151,7 +151,8 @@ def test_monitoring(render):
         "leader-election",
         "backups",
     )
-    (down, errors), (leader,), (overdue,) = group["rules"], election["rules"], backups["rules"]
+    (down, errors), (leader,) = group["rules"], election["rules"]
+    overdue, unverified = backups["rules"]
     assert (leader["alert"], leader["expr"], leader["for"]) == (
         "NoSingleLeader",
         'sum(leader_election_master_status{job="gatewright-controller-manager-metrics"}) != 1',
@@ -173,10 +174,16 @@ def test_monitoring(render):
         "time() > max by (namespace, name) (gatewright_backup_due_timestamp_seconds)",
         "5m",
     )
-    rules = (down, errors, leader, overdue)
+    assert (unverified["alert"], unverified["expr"], unverified["for"]) == (
+        "BackupNotVerified",
+        "time() > max by (namespace, name) (gatewright_backup_drill_due_timestamp_seconds)",
+        "5m",
+    )
+    rules = (down, errors, leader, overdue, unverified)
     assert [rule["labels"]["severity"] for rule in rules] == [
         "critical",
         "warning",
+        "critical",
         "critical",
         "critical",
     ]
@@ -272,7 +279,7 @@ def test_queries_use_existing_metrics_and_labels(render):
         }
         assert labels <= kept, query
         asked |= series
-    assert len(asked) == 20
+    assert len(asked) == 21
 
 
 def test_without_leader_election_there_is_no_leader_alert(render):

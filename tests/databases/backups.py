@@ -1,7 +1,10 @@
 """Runs the pod of a Backup's CronJob on this machine: its scripts, with the planned environment."""
 
+import os
+import shutil
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +14,9 @@ from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP
 from controller.runtime.plan import Apply, Observed
 from kube.resource import JsonObject
+from tests.controlplane.processes import free_ports
 from tests.databases.s3 import BUCKET, ObjectStore
+from tests.databases.servers import USER, as_user
 
 SCRIPTS = Path(__file__).parents[2] / "images/backup"
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -45,11 +50,33 @@ class BackupPod:
 
     def make(self) -> Outcome:
         """Make a backup, as the pod's container does."""
-        return self._run(*self.container()["command"])
+        return self._script(*self.container()["command"])
 
     def restore(self, *arguments: str) -> Outcome:
         """Restore a backup."""
-        return self._run("/restore.sh", *arguments)
+        return self._script("/restore.sh", *arguments)
+
+    def drill(self, *queries: tuple[str, str]) -> Outcome:
+        """Restore the newest backup into a throw-away server, as the drill's container does."""
+        with tempfile.TemporaryDirectory(prefix="gatewright-drill-") as directory:
+            data, word = Path(directory, "data"), Path(directory, "termination-log")
+            data.mkdir()
+            environment = {
+                "DRILL_DATA": str(data),
+                "DRILL_PORT": str(free_ports(1)[0]),
+                "TMPDIR": directory,
+                "TERMINATION_LOG": str(word),
+            }
+            for at, (database, query) in enumerate(queries):
+                environment |= {f"DRILL_DATABASE_{at}": database, f"DRILL_QUERY_{at}": query}
+            command = [str(SCRIPTS / "drill.sh")]
+            if os.geteuid() == 0:  # servers refuse to run as root
+                for path in (directory, data):
+                    shutil.chown(path, USER)
+                command = as_user(command)
+            done = self._run(command, environment)
+            assert {path.name for path in Path(directory).iterdir()} <= {data.name, word.name}
+            return Outcome(done.returncode, done.stdout, word.read_text())
 
     def container(self) -> JsonObject:
         """The planned container."""
@@ -69,25 +96,25 @@ class BackupPod:
         reference = variable["valueFrom"]["secretKeyRef"]
         return self.secrets[reference["name"]][reference["key"]]
 
-    def _run(self, script: str, *arguments: str) -> Outcome:
+    def _script(self, script: str, *arguments: str) -> Outcome:
         word = self.scratch / "termination-log"
         word.unlink(missing_ok=True)
-        local = {
-            "PATH": self.path,
-            "HOSTNAME": self.host_name,
-            "TMPDIR": str(self.scratch),
-            "TERMINATION_LOG": str(word),
-        }
-        done = subprocess.run(
-            [SCRIPTS / script.removeprefix("/"), *arguments],
-            env={**self.environment(), **local},
+        local = {"TMPDIR": str(self.scratch), "TERMINATION_LOG": str(word)}
+        done = self._run([str(SCRIPTS / script.removeprefix("/")), *arguments], local)
+        return Outcome(done.returncode, done.stdout, word.read_text() if word.exists() else "")
+
+    def _run(
+        self, command: Sequence[str], local: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            env={**self.environment(), "PATH": self.path, "HOSTNAME": self.host_name, **local},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=60,
         )
-        return Outcome(done.returncode, done.stdout, word.read_text() if word.exists() else "")
 
 
 def pod(

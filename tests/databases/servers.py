@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -16,6 +16,12 @@ from tests.waiting import until
 USER = "nobody"
 READY_WITHIN = 30.0
 ENDS_WITHIN = 10.0
+
+
+def as_user(command: Iterable[str]) -> list[str]:
+    """Return a command as an unprivileged user runs it; only root may."""
+    group = str(pwd.getpwnam(USER).pw_gid)
+    return ["setpriv", "--reuid", USER, "--regid", group, "--clear-groups", "--", *command]
 
 
 class Server(ABC):
@@ -37,16 +43,7 @@ class Server(ABC):
 
     def command(self, *command: str | Path) -> list[str]:
         """Return a command as the server's user runs it."""
-        ids = [
-            "setpriv",
-            "--reuid",
-            USER,
-            "--regid",
-            str(pwd.getpwnam(USER).pw_gid),
-            "--clear-groups",
-            "--",
-        ]
-        return [*(ids if self._steps_down else ()), *map(str, command)]
+        return as_user(map(str, command)) if self._steps_down else [*map(str, command)]
 
     def run(
         self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None

@@ -56,7 +56,11 @@ def test_a_whole_server_is_one_archive(store: ObjectStore, tools: Path) -> None:
     made = backup.make()
     assert made.code == 0, made.printed
     name = json.loads(made.word)["backup"]
-    assert store.names(backup.folder) == [f"{name}/SHA256SUMS", f"{name}/all-databases.archive.gz"]
+    assert store.names(backup.folder) == [
+        f"{name}/MANIFEST",
+        f"{name}/SHA256SUMS",
+        f"{name}/all-databases.archive.gz",
+    ]
     assert backup.restore().printed == "restored all-databases.archive.gz\n"
     assert (tools / "calls").read_text().splitlines() == [
         f"mongodump {SERVER} --archive --gzip",

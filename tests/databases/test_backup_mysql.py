@@ -63,7 +63,7 @@ def test_what_is_restored_has_the_same_rows(
     assert made.code == 0, made.printed
     name = json.loads(made.word)["backup"]
     assert store.names(nightly.folder) == [
-        f"{name}/{file}" for file in ("SHA256SUMS", "odd`name 1.sql.gz", "shop.sql.gz")
+        f"{name}/{file}" for file in ("MANIFEST", "SHA256SUMS", "odd`name 1.sql.gz", "shop.sql.gz")
     ]
 
     server.query("DROP DATABASE shop; DROP DATABASE `odd``name 1`")

@@ -70,7 +70,8 @@ def test_what_is_restored_has_the_same_rows(
     assert (made.code, word["backup"][-6:], word["bytes"] > 100_000) == (0, "-x7k2p", True), (
         made.printed
     )
-    files = ["SHA256SUMS", "globals.sql", "postgres.dump", "shop.dump", "we'ird \\ name.dump"]
+    dumps = ["globals.sql", "postgres.dump", "shop.dump", "we'ird \\ name.dump"]
+    files = ["MANIFEST", "SHA256SUMS", *dumps]
     assert store.names(nightly.folder) == [f"{word['backup']}/{file}" for file in files]
     assert (
         made.printed == f"backup {word['backup']} is complete and verified: {word['bytes']} bytes\n"
@@ -176,8 +177,7 @@ def test_only_backups_older_than_the_retention_are_deleted(
     assert made.code == 0, made.printed
     assert set(store.names(nightly_shop.folder)) == {
         *stays,
-        f"{name}/SHA256SUMS",
-        f"{name}/shop.dump",
+        *(f"{name}/{file}" for file in ("MANIFEST", "SHA256SUMS", "globals.sql", "shop.dump")),
     }
     assert store.names(neighbour) == [""]
 

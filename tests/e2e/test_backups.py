@@ -25,10 +25,17 @@ def looked_at(laptop: Laptop) -> int:
     return sum(line == ("Reconciliation completed", "nightly-backup") for line in lines)
 
 
-def run_now(laptop: Laptop, namespace: str, name: str, message: str, **container: Any) -> None:
-    """Create a Job from the CronJob, as users do manually, that ends with this message."""
-    cronjob = ["--from=cronjob/nightly-backup-cronjob", "--dry-run=client", "-o=json"]
-    job = json.loads(laptop.kubectl("create", "job", name, "-n", namespace, *cronjob))
+def run_now(
+    laptop: Laptop,
+    namespace: str,
+    name: str,
+    message: str,
+    cronjob: str = "nightly-backup-cronjob",
+    **container: Any,
+) -> None:
+    """Create a Job from a CronJob, as users do manually, that ends with this message."""
+    options = [f"--from=cronjob/{cronjob}", "--dry-run=client", "-o=json"]
+    job = json.loads(laptop.kubectl("create", "job", name, "-n", namespace, *options))
     template = job["spec"]["template"]
     template["metadata"].setdefault("annotations", {})[MESSAGE] = message
     template["spec"]["containers"][0].update(container)
@@ -57,7 +64,7 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
     kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s")
     cronjob = laptop.get("cronjob/nightly-backup-cronjob", namespace)
     pod = cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    assert pod["containers"][0]["image"] == f"{REGISTRY}/gatewright-backup-postgresql:1.0.0"
+    assert pod["containers"][0]["image"] == f"{REGISTRY}/gatewright-backup-postgresql:1.1.0"
     assert condition("BackedUp") == "False NoneYet: no backup was made yet"
 
     run_now(laptop, namespace, "by-hand", '{"backup":"20261121T020000Z-x7k2p","bytes":42}')
@@ -94,6 +101,51 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
     written = laptop.plane.audit_events(mark, verb=WRITES, namespace=namespace)
     mine = [each["requestURI"] for each in written if each["userAgent"].startswith("gatewright")]
     assert mine == []
+
+
+def test_a_drill_from_the_first_backup_to_a_damaged_one(laptop: Laptop, namespace: str) -> None:
+    """It waits for the first backup, reports what it restored, and which backup is damaged."""
+
+    def kubectl(*args: str, **given: Any) -> str:
+        return laptop.kubectl("-n", namespace, *args, **given)
+
+    def until(reason: str) -> str:
+        found = f"jsonpath={{.status.conditions[?(@.type=='Restorable')].reason}}={reason}"
+        kubectl("wait", f"--for={found}", "backup/nightly-backup", "--timeout=30s")
+        template = "{.status.conditions[?(@.type=='Restorable')].message}"
+        return kubectl("get", "backup/nightly-backup", f"-o=jsonpath={template}")
+
+    for object in SAMPLE:
+        kubectl("apply", "-f-", input=object)
+    kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s")
+    assert until("NoneYet").startswith("no backup was restored yet: the next backup tells")
+    word = '{"backup":"20261121T020000Z-x7k2p","bytes":42,"server":"postgres:16"}'
+    run_now(laptop, namespace, "by-hand", word)
+    kubectl("wait", "--for=create", "cronjob/nightly-backup-drill", "--timeout=30s")
+    drill = laptop.get("cronjob/nightly-backup-drill", namespace)["spec"]["jobTemplate"]["spec"]
+    (container,) = drill["template"]["spec"]["containers"]
+    assert container["image"] == f"{REGISTRY}/postgres:16"
+
+    restored = (
+        '{"verified":"20261121T020000Z-x7k2p","databases":1,"tables":3,"rows":900}',
+        "backup 20261121T020000Z-x7k2p was restored: 1 databases, 3 tables, 900 rows",
+    )
+    run_now(laptop, namespace, "good", restored[0], "nightly-backup-drill")
+    assert until("Succeeded") == f"Job good: {restored[1]}"
+    columns = kubectl("get", "backup/nightly-backup", "-o=wide").splitlines()[0].split()
+    assert ("VERIFIED" in columns, "RESTORABLE" in columns) == (True, True)
+    damaged = "failed while restoring 20261122T020000Z-x: verifying shop.dump in the store: no"
+    image = f"{REGISTRY}/postgres:fails"
+    run_now(laptop, namespace, "bad", damaged, "nightly-backup-drill", image=image)
+    assert until("Failed") == f"Job bad: {damaged}"
+    status = laptop.get("backup/nightly-backup", namespace)["status"]
+    assert status["lastVerifiedBackup"] == "20261121T020000Z-x7k2p"
+    assert (
+        status["lastVerifiedTime"] == laptop.get("job/good", namespace)["status"]["completionTime"]
+    )
+
+    kubectl("patch", "backup/nightly-backup", "--type=merge", "-p", '{"spec":{"drill":null}}')
+    kubectl("wait", "--for=delete", "cronjob/nightly-backup-drill", "--timeout=30s")
 
 
 def test_the_examples_of_the_page_are_accepted(laptop: Laptop, namespace: str) -> None:

@@ -25,6 +25,10 @@ check() {
     gzip -t
 }
 
+measure() {
+    :
+}
+
 restore() {
     local from=${1%"$EXTENSION"}
     if [ "$from" = all-databases ] || [ "$from" = "$2" ]; then

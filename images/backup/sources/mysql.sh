@@ -8,7 +8,7 @@ connect() {
     (
         umask 077
         # Newer clients ask for TLS, and most servers have a certificate that they signed themselves.
-        printf '[mysql]\nconnect-timeout=15\n[client]\nssl-verify-server-cert=0\nprotocol=tcp\n' >"$login"
+        printf '[mysql]\nconnect-timeout=15\n[client]\nloose-ssl-verify-server-cert=0\nprotocol=tcp\n' >"$login"
         printf 'host="%s"\nport=%s\nuser="%s"\npassword="%s"\n' \
             "$(escaped "$SOURCE_HOST")" "$SOURCE_PORT" "$(escaped "$SOURCE_USERNAME")" "$(escaped "$SOURCE_PASSWORD")" \
             >>"$login"
@@ -40,7 +40,33 @@ dump() {
 }
 
 check() {
-    gzip -d -c | tail -n 3 | grep -q '^-- Dump completed' || fail "the end of the dump is missing"
+    # Each row is a line of its own, whose beginning is enough: one line may be as long as the largest value.
+    gzip -d -c | cut -b 1-1024 | awk '
+        /^-- Dumping data for table `.*`$/ { table = substr($0, 28, length($0) - 28); rows[table] = 0 }
+        /^INSERT INTO `.*` VALUES$/ { inserts = 1; next }
+        inserts && /^\(/ { rows[table]++; next }
+        { inserts = 0 }
+        /^-- Dump completed/ { completed = NR }
+        END {
+            for (table in rows) printf "%s\t%.0f\n", table, rows[table]
+            exit !(completed && NR - completed < 3)
+        }
+    ' || fail "the end of the dump is missing"
+}
+
+measure() {
+    local version database bytes
+    version=$(query 'SELECT VERSION()')
+    case $version in
+        *MariaDB*) printf 'server\tmariadb:%s\n' "$(cut -d . -f 1-2 <<<"$version")" ;;
+        *) printf 'server\tmysql:%s\n' "$(cut -d . -f 1-2 <<<"$version")" ;;
+    esac
+    query 'SELECT table_schema, SUM(data_length + index_length) FROM information_schema.tables GROUP BY 1' |
+        while IFS=$'\t' read -r database bytes; do
+            if [ "$database" = "${SOURCE_DATABASE:-$database}" ]; then
+                printf 'size\t%s\t%s\n' "$database" "${bytes/NULL/0}"
+            fi
+        done
 }
 
 restore() {

@@ -1,4 +1,4 @@
-# PostgreSQL: a dump in custom format for each database, and of a whole server the roles, without their passwords.
+# PostgreSQL: the roles of the server, without their passwords, and a dump in custom format for each database.
 # shellcheck shell=bash
 
 EXTENSION=.dump
@@ -7,7 +7,7 @@ export PGCONNECT_TIMEOUT=15
 
 # Choose the clients: of the server's major version, or the next one there is, for an older pg_dump refuses.
 connect() {
-    local any server major
+    local any major
     any=$(clients | tail -n 1)
     PGDATABASE=${SOURCE_DATABASE:-postgres}
     export PGDATABASE
@@ -31,18 +31,18 @@ clients() {
 }
 
 files() {
+    echo globals.sql
     if [ -n "${SOURCE_DATABASE:-}" ]; then
         echo "$SOURCE_DATABASE$EXTENSION"
         return
     fi
-    echo globals.sql
     "$bin/psql" -A -t -X -c \
         "SELECT datname || '$EXTENSION' FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY 1"
 }
 
 dump() {
     if [ "$1" = globals.sql ]; then
-        "$bin/pg_dumpall" --globals-only --no-role-passwords
+        "$bin/pg_dumpall" --database="$PGDATABASE" --globals-only --no-role-passwords
     else
         PGDATABASE=${1%"$EXTENSION"} "$bin/pg_dump" --format=custom
     fi
@@ -52,14 +52,41 @@ check() {
     if [ "$1" = globals.sql ]; then
         grep -q 'PostgreSQL database cluster dump complete' || fail "the end of the dump is missing"
     else
-        "$bin/pg_restore" --list >/dev/null
+        # Of a row the beginning is enough: one line may be as long as the largest value.
+        "$bin/pg_restore" --file=- | cut -b 1-1024 | awk '
+            copies && /^\\\.$/ { copies = 0; next }
+            copies { rows[table]++; next }
+            /^COPY / && (/ FROM stdin;$/ || length($0) == 1024) &&
+                match($0, /^COPY ("([^"]|"")*"|[^". ]+)\.("([^"]|"")*"|[^" (]+)/) {
+                copies = 1
+                table = substr($0, 6, RLENGTH - 5)
+                rows[table] = 0
+            }
+            END { for (table in rows) printf "%s\t%.0f\n", table, rows[table] }
+        '
     fi
+}
+
+measure() {
+    printf 'server\tpostgres:%s\n' "$server"
+    "$bin/psql" -A -t -X -F $'\t' -c "SELECT 'size', datname, pg_database_size(oid) FROM pg_database
+        WHERE datallowconn AND NOT datistemplate AND datname = COALESCE(NULLIF('$(escaped "${SOURCE_DATABASE:-}")', ''), datname)"
+}
+
+# Write a value as it stands between single quotes in SQL.
+escaped() {
+    sed "s/'/''/g" <<<"$1"
 }
 
 # A database is restored as a whole or not at all. Roles that exist already are left alone.
 restore() {
     local database=$2 there
     if [ "$1" = globals.sql ]; then
+        if [ "$("$bin/psql" -A -t -X -c 'SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user' </dev/null)" = f ]; then
+            cat >/dev/null
+            echo "$SOURCE_USERNAME may not create roles: those of the backup must exist"
+            return
+        fi
         "$bin/psql" -X -q -f - >/dev/null 2> >(grep -v 'already exists' >&2)
         return
     fi

@@ -51,16 +51,37 @@ MORE = """
     serviceAccountName: backups
 - apiVersion: backup.example.com/v1
   kind: Backup
+  metadata: {name: drilled}
+  spec:
+    source: {type: postgresql, connection: {host: p, database: shop, secretRef: shop-db-login}}
+    destination: {bucket: backups, endpoint: "http://minio:9000", region: eu-1, secretRef: {name: backup-store}}
+    serviceAccountName: backups
+    drill:
+      schedule: "@weekly"
+      storageClassName: fast
+      image: registry.company.com/postgis:16
+      queries: [{query: "SELECT true"}, {database: till, query: "SELECT true"}]
+- apiVersion: backup.example.com/v1
+  kind: Backup
+  metadata: {name: drilled-in-gcs}
+  spec:
+    source: {type: postgresql, connection: {host: p, secretRef: shop-db-login}}
+    destination: {type: gcs, bucket: backups, secretRef: {name: backup-store}}
+    drill: {image: "postgres:17"}
+- apiVersion: backup.example.com/v1
+  kind: Backup
   metadata: {name: to-azure}
   spec:
     source: {type: mysql, connection: {host: m, secretRef: shop-db-login}}
     destination: {type: azure, bucket: backups, secretRef: {name: backup-store}}
+    drill: {image: "mysql:8.4"}
 - apiVersion: backup.example.com/v1
   kind: Backup
   metadata: {name: by-identity}
   spec:
     source: {type: mysql, connection: {host: m, secretRef: shop-db-login}}
     destination: {bucket: backups}
+    drill: {image: "mariadb:11.8"}
 - apiVersion: platform.example.com/v1
   kind: EcommercePlatform
   metadata: {name: with-mysql}

@@ -136,7 +136,7 @@ def planned(given: Observed | None = None, status: JsonObject | None = None, **s
 
 def applied(plan: Plan) -> JsonObject:
     """The CronJob that a plan applies."""
-    (write,) = [write for step in plan.steps for write in step.writes]
+    write = plan.steps[-2].writes[0]
     assert isinstance(write, Apply)
     return write.object
 
@@ -204,7 +204,7 @@ def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
     assert (security["runAsNonRoot"], security["runAsUser"]) == (True, 1000)
     assert container == {
         "name": "backup",
-        "image": "gatewright-backup-postgresql:1.0.0",
+        "image": "gatewright-backup-postgresql:1.1.0",
         "command": ["/backup.sh"],
         "resources": {
             "requests": {"cpu": "100m", "memory": "256Mi"},
@@ -228,7 +228,7 @@ def test_the_image_follows_the_source_and_the_registry() -> None:
         backup(source=source("mysql")), Observed(settings={"registry": "registry.company.com"}), NOW
     )
     pod = applied(plan)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    assert pod["containers"][0]["image"] == "registry.company.com/gatewright-backup-mysql:1.0.0"
+    assert pod["containers"][0]["image"] == "registry.company.com/gatewright-backup-mysql:1.1.0"
 
 
 def test_the_environment_has_every_setting_and_references_to_credentials() -> None:
@@ -368,8 +368,10 @@ def test_the_cronjob_waits_for_its_secrets() -> None:
         ("Secret store", True),
         ("Secret login", False),
         ("cronjob", True),
+        ("drill", True),
     ]
-    assert plan.steps[-1].depends_on == ["Secret store", "Secret login"]
+    secrets = ["Secret store", "Secret login"]
+    assert [step.depends_on for step in plan.steps[-2:]] == [secrets, secrets]
 
 
 def test_the_next_time_is_known_and_waited_for() -> None:

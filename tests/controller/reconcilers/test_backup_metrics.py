@@ -8,9 +8,18 @@ from prometheus_client import CollectorRegistry, generate_latest
 from controller.reconcilers.backup_metrics import LastBackups, dumps_a_database
 
 LAST = 'gatewright_backup_last_success_timestamp_seconds{name="nightly",namespace="shop"}'
+VERIFIED = 'gatewright_backup_last_verified_timestamp_seconds{name="nightly",namespace="shop"}'
+DRILL_DUE = 'gatewright_backup_drill_due_timestamp_seconds{name="nightly",namespace="shop"}'
 DUE = 'gatewright_backup_due_timestamp_seconds{name="nightly",namespace="shop"}'
 CREATED = "2026-11-20T12:00:00Z"
 SUCCEEDED = {"lastSuccessfulTime": "2026-11-21T02:10:00Z"}
+BEGAN = {
+    "type": "Restorable",
+    "status": "False",
+    "reason": "NoneYet",
+    "message": "no backup was restored yet",
+    "lastTransitionTime": "2026-11-21T12:00:00Z",
+}
 DAY, HOUR = 86400.0, 3600.0
 MIDNIGHT = 1795219200.0  # 2026-11-21T00:00:00Z
 AT = MIDNIGHT + 2 * HOUR + 600
@@ -59,6 +68,28 @@ def test_a_backup_is_due_when_a_run_has_used_up_its_time(
     A Backup that cannot run has none.
     """
     assert series(spec, status) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "expected"),
+    [
+        ({"drill": {}}, {}, {}),
+        ({"drill": {}}, {"conditions": [BEGAN]}, {DRILL_DUE: MIDNIGHT + DAY + 10 * HOUR}),
+        (
+            {"drill": {"schedule": "@daily"}},
+            {"conditions": [BEGAN], "lastVerifiedTime": "2026-11-21T02:10:00Z"},
+            {VERIFIED: AT, DRILL_DUE: MIDNIGHT + DAY + 6 * HOUR},
+        ),
+        ({}, {"conditions": [BEGAN]}, {}),
+        ({"drill": {}, "suspend": True}, {"conditions": [BEGAN]}, {}),
+    ],
+)
+def test_a_drill_is_due_when_one_has_used_up_its_time(
+    spec: dict[str, Any], status: dict[str, Any], expected: dict[str, float]
+) -> None:
+    """Counted from the last good drill, or from when the Backup got drills: not from its creation."""
+    found = series(spec, status)
+    assert {name: value for name, value in found.items() if name != DUE} == expected
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ missing. Always in force, as part of the kind.
 
 Allowed: `schedule: "0 2 * * *"`, `schedule: "@daily"`, `endpoint: https://minio.storage:9000`.
 Denied:  a name of more than 44 characters; `schedule: "0 25 * * *"`, `schedule: "@every 1h"`,
-         `bucket: shop/nightly`, `endpoint: minio`, `port: 70000`; a request of resources above its
-         limit.
+         `bucket: shop/nightly`, `endpoint: minio`, `port: 70000`; a drill of
+         mongodb; a request of resources above its limit.
 Fix: the message names the field, its value and the fix.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
@@ -15,7 +15,7 @@ See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 import re
 from urllib.parse import urlsplit
 
-from webhook.engine import Params, Policy, Request, Violation, Violations
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.violation import shown
 from webhook.policies._field_checks import child_limit, judge_fields, judge_name, judge_schedule
 
@@ -35,6 +35,11 @@ def validate(request: Request, params: Params) -> Violations:
     yield from judge_name(request, LIMIT)
     yield from judge_fields(request.fields("spec"))
     yield from judge_schedule(request.fields("spec"))
+    drill, source = request.fields("spec.drill"), request.string("spec.source.type")
+    yield from _of_drill(drill, request.string("spec.source.connection.database"))
+    if drill.value and source == "mongodb":
+        rule = "drills restore PostgreSQL, MySQL and MariaDB only"
+        yield request.violation("spec.drill", None, rule, "remove it", found=f"set, for {source}")
     port = request.integer_or_string(PORT)
     if port is not None and not (PORT_NUMBER.fullmatch(str(port)) and 1 <= int(port) <= 65535):
         yield request.violation(PORT, port, "not a valid port", "write a number from 1 to 65535")
@@ -50,6 +55,16 @@ def validate(request: Request, params: Params) -> Violations:
         rule = "not the URL of a store: http or https, a host, and no login"
         fix = "write it as http://minio:9000, and the login into the Secret that secretRef names"
         yield Violation(ENDPOINT, found, rule, fix)
+
+
+def _of_drill(drill: Fields, database: str | None) -> Violations:
+    """Yield a violation for each field from which no working drill can be created."""
+    yield from judge_fields(drill)
+    yield from judge_schedule(drill)
+    for query in drill.each("queries"):
+        if query.is_set("query") and not (query.is_set("database") or database):
+            rule = "the query needs a database, since the Backup is of all of them"
+            yield query.violation("database", None, rule, "name one", found="missing")
 
 
 def _is_endpoint(endpoint: str) -> bool:
