@@ -6,6 +6,7 @@ from pathlib import Path
 from config.faults import did_you_mean
 
 DIRECTORY = Path(__file__).parent / "policies"
+CASES = Path(__file__).parent / "cases"
 NAME = re.compile(r"[a-z][a-z-]*")
 ALL = "all"  # the presets together
 
@@ -13,6 +14,11 @@ ALL = "all"  # the presets together
 def presets() -> dict[str, Path]:
     """Return the file of each preset, by name."""
     return {path.stem: path for path in sorted(DIRECTORY.glob("*.yaml"))}
+
+
+def case_file(preset: str) -> Path:
+    """Return the file of the cases that a preset carries."""
+    return CASES / f"{preset}.yaml"
 
 
 def summary_of(preset: Path) -> str:

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator
 
-from config.presets import policy_path
+from config.faults import did_you_mean
+from config.presets import policy_path, presets
 
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
@@ -48,6 +49,13 @@ def _policy_paths(value: Any) -> Any:
     return [policy_path(each) if isinstance(each, str) else each for each in _several(value)]
 
 
+def _preset_names(value: list[str]) -> list[str]:
+    for name in value:
+        if name not in presets():
+            raise ValueError(f"no preset {name}{did_you_mean(name, presets())}")
+    return value
+
+
 def _url(value: str) -> str:
     """Return a URL that the API server accepts for a webhook."""
     url = urlsplit(value)
@@ -59,6 +67,7 @@ def _url(value: str) -> str:
 DurationText = Annotated[timedelta, BeforeValidator(_duration)]
 ListenAddress = Annotated[tuple[str | None, int], BeforeValidator(_address)]
 NameList = Annotated[list[str], BeforeValidator(_several)]
+PresetNames = Annotated[list[str], BeforeValidator(_several), AfterValidator(_preset_names)]
 PolicyPaths = Annotated[list[Path], BeforeValidator(_policy_paths)]
 Paths = Annotated[list[Path], BeforeValidator(_several)]
 Url = Annotated[str, AfterValidator(_url)]

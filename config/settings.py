@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from config.faults import FaultsError, did_you_mean, faults
-from config.setting_types import DurationText, ListenAddress, NameList, Paths, PolicyPaths, Url
+from config.setting_types import (
+    DurationText,
+    ListenAddress,
+    NameList,
+    Paths,
+    PolicyPaths,
+    PresetNames,
+    Url,
+)
 
 if TYPE_CHECKING:
     from config.documents import Document
@@ -39,6 +47,9 @@ class Settings(BaseModel):
     )
     policies_config_map: str | None = Field(
         None, description="ConfigMap with policy sets, in Gatewright's namespace; it is watched"
+    )
+    preset_cases: PresetNames = Field(
+        [], description="presets whose cases must pass before any policy is in force"
     )
     policies_dir: Paths = Field([], description="directories with your own policy modules")
     pod_kinds: NameList = Field(

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, WithJsonSchema
 
 from config.api.definition import AGE, READY, READY_MESSAGE, Column, Definition
 from config.api.match import MatchSpec
@@ -14,6 +14,7 @@ API_VERSION = f"{GROUP}/{VERSION}"
 UNKNOWN_FIELDS = f"{GROUP}/unknown-fields"
 """The annotation that admits CEL rules about fields that no known version of a kind has."""
 
+OpenObject = Annotated[dict[str, Any], WithJsonSchema({"type": "object", **OPEN})]
 Action = Literal["Deny", "Warn", "Audit"]
 FailurePolicy = Literal["Fail", "Ignore"]
 PolicyName = Annotated[
@@ -67,6 +68,12 @@ class AdmissionPolicySpec(ApiModel):
     )
     category: str | None = Field(
         None, description="category for reports; default: the policy's own"
+    )
+    cases: list[OpenObject] | None = Field(
+        None,
+        max_length=100,
+        description="cases, as in a file of `gatewright test`, that must pass before a "
+        "ClusterAdmissionPolicy goes in force",
     )
 
 

@@ -30,6 +30,8 @@ WIDENED = (
 )
 # Between two looks whether a kind that a policy names is served by now.
 LOOK_FOR_APIS = timedelta(minutes=1)
+# Between two looks whether the cases of a policy object have been run.
+LOOK_FOR_CASES = timedelta(milliseconds=200)
 
 ReportedStatus = tuple[JsonObject, timedelta | None]
 
@@ -48,15 +50,18 @@ class PolicyStatuses:
         policies: Callable[[], Sequence[BoundPolicy] | None],
         home: str,
         *,
-        conflict: Callable[[str], str | None] = lambda key: None,
+        refusal: Callable[[str], tuple[str, str] | None] = lambda key: None,
+        is_compiled: Callable[[str, str, int], bool] = lambda key, uid, generation: True,
         audited: Callable[[str, JsonObject], Mapping[str, Any]] = lambda key, status: {},
         is_widened: Callable[[str], bool] = lambda key: False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take a function that returns the policies in force, or None until all have been read.
 
-        Exceptions from cluster policies are in the namespace `home`. `conflict` returns why the
-        object with a key cannot be in force beside others, or None. `audited` returns the status
+        Exceptions from cluster policies are in the namespace `home`. `refusal` returns
+        reason and message why the valid object with a key is not in force, or None. `is_compiled`
+        returns whether this process has compiled a version of it: the status of an object with
+        cases waits for that. `audited` returns the status
         fields that the last audit sets, from the object's key and current status. `is_widened`
         returns whether requests from more namespaces than the object selects are sent for it.
         """
@@ -65,7 +70,8 @@ class PolicyStatuses:
         self._catalogue = catalogue
         self._policies = policies
         self._home = home
-        self._conflict = conflict
+        self._refusal = refusal
+        self._is_compiled = is_compiled
         self._audited = audited
         self._is_widened = is_widened
         self._now = now
@@ -81,6 +87,8 @@ class PolicyStatuses:
     async def reconcile(self, request: ReconcileRequest) -> Result:
         """Write the status if it differs."""
         stored, now = self._cache.get(request.key), self._now()
+        if stored is not None and self._awaits_cases(request.key, stored):
+            return Result(requeue_after=LOOK_FOR_CASES)
         judged = (
             None
             if stored is None
@@ -121,6 +129,11 @@ class PolicyStatuses:
             )
         return Result(requeue_after=look_again)
 
+    def _awaits_cases(self, key: str, stored: JsonObject) -> bool:
+        """Return whether the cases of an object have not been run yet."""
+        metadata, has_cases = stored["metadata"], bool(stored["spec"].get("cases"))
+        return has_cases and not self._is_compiled(key, metadata["uid"], metadata["generation"])
+
     def judged(self, key: str, stored: JsonObject, now: datetime) -> ReportedStatus | None:
         """Return the condition Ready of an object, and after how long it changes by itself.
 
@@ -128,8 +141,8 @@ class PolicyStatuses:
         """
         try:
             bound = bind(document_of(stored), self._catalogue, stored=True)
-            if (conflict := self._conflict(key)) is not None:
-                return condition(READY, False, "Conflict", conflict), None
+            if (refusal := self._refusal(key)) is not None:
+                return condition(READY, False, *refusal), None
             if isinstance(bound, BoundException):
                 policies = self._policies()
                 return None if policies is None else self._judged_exception(bound, policies, now)

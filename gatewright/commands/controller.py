@@ -30,6 +30,7 @@ from kube.credentials import load
     "retry_period",
     "policies",
     "policies_config_map",
+    "preset_cases",
     "webhook_configuration",
     "webhook_service",
     "webhook_url",

@@ -25,6 +25,7 @@ from webhook.harness.objects import is_object
 from webhook.harness.trial import Tried, attempt
 from webhook.harness.update import updated
 from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import carries_cases
 
 PASSED = frozenset({"passed"})
 
@@ -142,10 +143,12 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
 
 
 def _has_only_objects(file: Path) -> bool:
-    """Whether a file among case files has a policy set or manifests."""
+    """Whether a file among case files has policies without cases of their own, or manifests."""
     try:
         documents = list(read_documents(file))
     except DocumentError:
+        return False
+    if any(carries_cases(each.value) for each in documents):
         return False
     return bool(documents) and all(map(is_object, documents))
 

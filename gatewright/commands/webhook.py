@@ -16,6 +16,7 @@ from webhook.server.certificate_pairs import PairFiles
 @settings_options(
     "policies",
     "policies_config_map",
+    "preset_cases",
     "listen",
     "tls_cert",
     "tls_key",

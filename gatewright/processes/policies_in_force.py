@@ -1,10 +1,10 @@
 """The policies in force: of files and a ConfigMap, overridden by policy objects."""
 
 from collections.abc import Iterable
-from functools import partial
 
 from config.settings import Settings
 from gatewright.processes.planners import planners_of
+from gatewright.processes.proofs import Proofs
 from kube.store import Store
 from kube.watched import WatchedObject
 from webhook.engine import ControllerUser, Engine
@@ -14,7 +14,6 @@ from webhook.policy_sets.policy_set import PolicySet, in_force
 from webhook.server.cluster_policies import PolicyObjects
 from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.policy_files import policy_set_of
 
 
 def policies_of(
@@ -27,20 +26,22 @@ def policies_of(
 ) -> Policies:
     """Return the policies of files, of a ConfigMap and of the objects in `stores`.
 
-    No policy is in force before all of these have been read.
+    No policy is in force before all of these have been read, and the cases that they carry pass.
 
     Children are judged as requests of `controller_user`, by default the controller's account in
-    `home`. Raises DocumentError or PolicySetError if the files are invalid.
+    `home`. Raises DocumentError or PolicySetError if the files are invalid, or one of
+    their cases fails.
     """
     planners = planners_of(settings, home or HOME, controller_user)
 
     def build(policies: PolicySet) -> Engine:
         return Engine(in_force(policies, catalogue(), home), planners, converted=True)
 
-    objects = PolicyObjects(stores, catalogue(), metrics, home or HOME)
+    proofs = Proofs(settings, catalogue(), home or HOME, config_map)
+    objects = PolicyObjects(stores, catalogue(), metrics, home or HOME, proofs.prove_object)
     policies = Policies(
         settings.policies,
-        partial(policy_set_of, settings.policies, catalogue(), config_map),
+        proofs.read,
         build,
         objects,
         metrics,

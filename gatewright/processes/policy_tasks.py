@@ -85,7 +85,10 @@ class PolicyTasks:
             catalogue(),
             lambda: self.policies.engine.policies if self.policies.engine else None,
             home,
-            conflict=partial(self.policies.conflict, resource),
+            refusal=partial(self.policies.refusal, resource),
+            is_compiled=lambda key, uid, generation: self.policies.objects.has_compiled(
+                (resource, key), uid, generation
+            ),
             audited=partial(self._audit_status, resource),
             is_widened=lambda key: (resource, key) in self._widened,
         )

@@ -41,10 +41,14 @@ def leader_tasks(
 ) -> PolicyTasks:
     """Return the tasks for policies, with the webhook's registration if one is configured.
 
-    If cert-manager is used, it maintains the certificates and sets the caBundle.
+    The process is not ready before policies are in force: a new version that fails their cases does
+    not replace the one before. If cert-manager is used, it maintains the certificates and sets the
+    caBundle.
     """
     home = settings.namespace or endpoint.namespace
     policies = _policies(settings, manager, home)
+    observed.ready["policies"] = policies.ready
+    observed.details["policies"] = policies.in_force
     excluded = excluded_namespaces(settings, endpoint)
     tasks = PolicyTasks(settings, manager, policies, home, excluded, images)
     if not (settings.webhook_configuration or settings.webhook_url):

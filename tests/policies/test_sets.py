@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from config.documents import documents_at, read_documents
+from config.presets import case_file
 from config.settings import Settings
 from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.processes.planners import planners_of
@@ -24,7 +25,7 @@ PLAIN_NGINX = ("my-webapp", "test-app", "test-webapp")
 
 def cases_of(policies: Path) -> Path:
     """Return the case file of a policy set."""
-    return Path(__file__).parent / "sets" / policies.name
+    return case_file(policies.stem)
 
 
 @pytest.mark.parametrize("policies", SETS, ids=lambda path: path.stem)

@@ -152,3 +152,9 @@ class CaseFile(CaseType):
                 "every case expects not-matched, so nothing is tested; add a case that is judged"
             )
         return self
+
+
+class CarriedCases(CaseType):
+    """The cases in the spec of a policy object."""
+
+    cases: list[Case] = Field(min_length=1)

@@ -1,25 +1,25 @@
 """Parse case files into trials. A typo is an error, and so is a case that asserts nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse, refuse
-from config.presets import policy_path
+from config.presets import policy_path, presets
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
 from webhook.engine.exceptions import HOME
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, pod_path
-from webhook.harness.case_file import Case, CaseFile, ExpectedAnswer
+from webhook.harness.case_file import CarriedCases, Case, CaseFile, ExpectedAnswer
 from webhook.harness.case_request import namespace_in, request_of
 from webhook.harness.derived import derive, expected_of
 from webhook.harness.looked_up import look_up_faults, read_images
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, WatchedEngine, single
 from webhook.policy_sets.bound_objects import Catalogue
-from webhook.policy_sets.policy_set import PolicySetError
+from webhook.policy_sets.policy_set import PolicySetError, carries_cases, is_policy_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Trial:
 
 
 def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[Trial]:
-    """Yield the trials of a case file.
+    """Yield the trials of a case file, and of the cases that policy objects in it carry.
 
     Raises DocumentError with file, line and message of every error.
 
@@ -60,26 +60,44 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
     documents = list(read_documents(path))
     if not documents:
         raise DocumentError(f"{path}: the case file is empty")
-    lines: dict[str, int] = {}  # line of each case so far, by name
+    if any(carries_cases(each.value) for each in documents):
+        documents = [
+            each
+            for each in documents
+            if carries_cases(each.value) or not is_policy_object(each.value)
+        ]
+    yield from read_trials(documents, catalogue, home)
+
+
+def read_trials(
+    documents: Iterable[Document],
+    catalogue: Catalogue,
+    home: str = HOME,
+    carrier: Subject | None = None,
+) -> Iterator[Trial]:
+    """Yield the trials of case files and policy objects. Raises DocumentError as `load_trials`.
+
+    `carrier` is the policy set that carries the case files: then a file with `policies: PATH` tests
+    this set, wherever the path leads.
+    """
+    places: dict[str, str] = {}  # line or path of each case so far, by name
     for document in documents:
+        faults: list[tuple[str, str]] = []
+        trials: list[Trial] = []
         try:
-            file = parse(CaseFile, document.value)
+            listed = _listed(document, catalogue, home, carrier)
         except FaultsError as error:
             raise _refuse(document, error.faults) from None
-        trials: list[Trial] = []
-        faults: list[tuple[str, str]] = []
         # Cached by the parameters of a case; most cases set none.
         tried: dict[str, tuple[Subject, WatchedEngine]] = {}
-        for index, case in enumerate(file.cases):
-            at_case, key = f"cases[{index}]", repr(case.params)
-            line = document.line(f"{at_case}.name")
-            if (other := lines.setdefault(case.name, line)) != line:
-                faults.append((f"{at_case}.name", f"the case at line {other} has the same name"))
+        for index, case in enumerate(listed.cases):
+            at_case, key = f"{listed.at}[{index}]", repr(case.params)
+            where = f"line {document.line(at_case)}" if document.has_lines else at_case
+            if (other := places.setdefault(case.name, where)) != where:
+                faults.append((f"{at_case}.name", f"the case at {other} has the same name"))
             try:
                 if key not in tried:
-                    tried[key] = _policies_under_test(
-                        file, case, document, at_case, catalogue, home
-                    )
+                    tried[key] = listed.subject(case, at_case)
             except FaultsError as error:
                 faults += error.faults
                 continue
@@ -92,6 +110,37 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
         yield from trials
 
 
+class _ListedCases(NamedTuple):
+    """The cases of a document, their path, and what returns the policies that a case tests."""
+
+    at: str
+    cases: list[Case]
+    subject: Callable[[Case, str], tuple[Subject, WatchedEngine]]
+
+
+def _listed(
+    document: Document, catalogue: Catalogue, home: str, carrier: Subject | None
+) -> _ListedCases:
+    """Return the cases of a case file or a policy object. Raises FaultsError."""
+    value = document.value
+    if not carries_cases(value):
+        file = parse(CaseFile, value)
+
+        def of_file(case: Case, at_case: str) -> tuple[Subject, WatchedEngine]:
+            return _policies_under_test(file, case, document, at_case, catalogue, home, carrier)
+
+        return _ListedCases("cases", file.cases, of_file)
+    carried = parse(CarriedCases, {"cases": value["spec"]["cases"]}, at="spec")
+
+    def of_object(case: Case, at_case: str) -> tuple[Subject, WatchedEngine]:
+        if case.params is not None:
+            refuse(f"{at_case}.params", "the policy object has the parameters")
+        subject = Subject((document,), value["spec"].get("policy"), is_set=False)
+        return subject, subject.engine(catalogue)
+
+    return _ListedCases("spec.cases", carried.cases, of_object)
+
+
 def _refuse(document: Document, faults: Iterable[tuple[str, str]]) -> DocumentError:
     return DocumentError("\n".join(_fault(document, *fault) for fault in dict.fromkeys(faults)))
 
@@ -101,15 +150,24 @@ def _fault(document: Document, path: str, text: str) -> str:
 
 
 def _policies_under_test(
-    file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue, home: str
+    file: CaseFile,
+    case: Case,
+    document: Document,
+    at_case: str,
+    catalogue: Catalogue,
+    home: str,
+    carrier: Subject | None,
 ) -> tuple[Subject, WatchedEngine]:
     """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
     if file.policies is not None:
-        try:
-            path = policy_path(file.policies, Path(document.source).parent)
-        except ValueError as error:
-            raise FaultsError([("policies", str(error))]) from None
-        subject = Subject(tuple(read_documents(path)), home=home)
+        if carrier is not None and file.policies not in presets():
+            subject = carrier
+        else:
+            try:
+                path = policy_path(file.policies, Path(document.source).parent)
+            except ValueError as error:
+                raise FaultsError([("policies", str(error))]) from None
+            subject = Subject(tuple(read_documents(path)), home=home)
         try:
             return subject, subject.engine(catalogue)
         except PolicySetError as error:

@@ -99,7 +99,7 @@ class _Watched:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Policy objects as documents: a policy set, or an object of the one built-in `policy`.
+    """Policy objects as documents: a policy set, or one object, of a built-in `policy` or in CEL.
 
     A policy set also includes the policies that are always in force. Exceptions from cluster
     policies with a namespace take effect only in `home`.
@@ -108,13 +108,14 @@ class Subject:
     documents: tuple[Document, ...]
     policy: str | None = None
     home: str = HOME
+    is_set: bool = True
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
         """Return the engine of these policies.
 
         Raises FaultsError or PolicySetError if they are invalid, or none.
         """
-        if self.policy is None:
+        if self.is_set:
             found = read(self.documents, catalogue, is_offline=True)
             if not found.policies:
                 refuse("policies", "no policy in this file is in force, so nothing is tested")
@@ -142,4 +143,4 @@ def single(policy: str, params: dict[str, Any], document: Document) -> Subject:
         "metadata": {"name": policy},
         "spec": {"policy": policy, "params": params},
     }
-    return Subject((replace(document, value=value),), policy)
+    return Subject((replace(document, value=value),), policy, is_set=False)

@@ -104,10 +104,12 @@ def _difference(old: Any, new: Any) -> Any:
 
 
 def _case(root: yaml.Node, path: str) -> yaml.MappingNode:
-    index = int(path.removeprefix("cases[").removesuffix("]"))
-    cases = _pair(root, "cases")[1]
+    above, _, index = path.removesuffix("]").rpartition("[")
+    cases = root
+    for key in above.split("."):
+        cases = _pair(cases, key)[1]
     assert isinstance(cases, yaml.SequenceNode)
-    return cases.value[index]  # type: ignore[no-any-return]
+    return cases.value[int(index)]  # type: ignore[no-any-return]
 
 
 def _pair(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node]:

@@ -64,7 +64,7 @@ def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPoli
     spec = parse(AdmissionPolicySpec, document.spec, at="spec")
     in_a_namespace = document.kind == "AdmissionPolicy"
     namespace = document.metadata.namespace if in_a_namespace else None
-    _check_sort(spec)
+    _check_sort(spec, in_a_namespace=in_a_namespace)
     rules, uses_cel = Rules(), spec.policy is None or bool(spec.match_conditions)
     if uses_cel:
         # Imported here: it imports CEL, 40 modules that most policy sets do not need.
@@ -108,8 +108,13 @@ def size_of(value: Mapping[str, Any]) -> int:
     return len(orjson.dumps(value, default=str))
 
 
-def _check_sort(spec: AdmissionPolicySpec) -> None:
-    """Reject an object that has not exactly one of policy, validations and mutations."""
+def _check_sort(spec: AdmissionPolicySpec, *, in_a_namespace: bool) -> None:
+    """Reject an object that has not exactly one of policy, validations and mutations.
+
+    Cases of tenants are rejected: each process would run them at its start.
+    """
+    if spec.cases and in_a_namespace:
+        refuse("spec.cases", "only a ClusterAdmissionPolicy carries cases; leave them out")
     set_fields = [name for name in ("policy", "validations", "mutations") if getattr(spec, name)]
     if not set_fields:
         text = "missing; name a built-in policy, or give validations or mutations in CEL"

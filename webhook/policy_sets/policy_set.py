@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from config.api.policy import API_VERSION
 from config.documents import Document
 from config.faults import FaultsError, refuse
 from webhook.engine.bound import BoundPolicy
@@ -17,6 +19,27 @@ from webhook.policy_sets.named_kinds import kind_faults
 
 class PolicySetError(ValueError):
     """A policy set that cannot be used: a line for each fault, with file, line and path."""
+
+
+class FailedCasesError(PolicySetError):
+    """A case that policies carry does not get the answer that it expects: they are not used."""
+
+
+def is_case_file(value: Any) -> bool:
+    """Return whether a document beside policies is a case file, and no object."""
+    is_object = isinstance(value, dict) and ("kind" in value or "apiVersion" in value)
+    return isinstance(value, dict) and not is_object and isinstance(value.get("cases"), list)
+
+
+def is_policy_object(value: Any) -> bool:
+    """Return whether a document is meant as an object of Gatewright's policy API."""
+    return isinstance(value, dict) and value.get("apiVersion") == API_VERSION
+
+
+def carries_cases(value: Any) -> bool:
+    """Return whether a document is a policy object with cases of its own."""
+    spec = value.get("spec") if is_policy_object(value) else None
+    return isinstance(spec, dict) and bool(spec.get("cases"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +68,9 @@ def read(
     """Return the policy set in the documents. Raises PolicySetError with all faults.
 
     `kinds` are the judged kinds that the table of kinds lacks; `is_offline` is as for
-    native_policies.
+    native_policies. Case files beside the policies are left out: the processes run them.
     """
+    documents = [each for each in documents if not is_case_file(each.value)]
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
     places: dict[tuple[str | None, str], Document] = {}
     exceptions: list[tuple[BoundException, Document]] = []

@@ -12,12 +12,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
 from config.faults import FaultsError
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from kube.store import Change, Entry, Store
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
@@ -30,7 +30,7 @@ from webhook.policy_sets.bound_objects import (
     document_of,
     size_of,
 )
-from webhook.policy_sets.policy_set import PolicySet
+from webhook.policy_sets.policy_set import FailedCasesError, PolicySet
 from webhook.server.metrics import WebhookMetrics
 
 RESOURCES = tuple(
@@ -42,6 +42,13 @@ KIND_ORDER = {each.kind: index for index, each in enumerate(RESOURCES)}
 ObjectId = tuple[Resource, str]
 
 log = logging.getLogger("gatewright.webhook.policies")
+
+
+class WhyNotInForce(NamedTuple):
+    """Why a valid object is not in force: the reason of its condition Ready, and the message."""
+
+    reason: str
+    message: str
 
 
 class NoRoomError(ConflictingPoliciesError):
@@ -65,11 +72,14 @@ class PolicyObjects:
         catalogue: Catalogue,
         metrics: WebhookMetrics,
         home: str | None = None,
+        prove: Callable[[JsonObject], None] = lambda stored: None,
     ) -> None:
         """Take the stores of the objects, and the catalogue of built-in policies.
 
-        Exceptions in the namespace `home` are not those of a tenant.
+        Exceptions in the namespace `home` are not those of a tenant. `prove` runs the cases of a
+        stored object, and raises FailedCasesError.
         """
+        self._prove = prove
         self._home = home
         self._stores = tuple(stores)
         self._by_resource = {each.resource: each for each in self._stores}
@@ -90,6 +100,10 @@ class PolicyObjects:
         self._sizes = Counter[str]()  # bytes of the tenants' valid objects, by namespace
         self.problems: dict[ObjectId, Exception] = {}
         """Errors of the objects whose newest version is not in force."""
+        self.changed_verdicts: dict[ObjectId, FailedCasesError] = {}
+        """Failed cases of objects that are in force by their status: an earlier version of
+        Gatewright judged these cases as they expect."""
+        self._compiled: dict[ObjectId, tuple[str, int]] = {}
 
     @property
     def are_known(self) -> bool:
@@ -112,8 +126,8 @@ class PolicyObjects:
         """
         stored = self._take_changes()
         for id in (id for id, entry in stored.items() if entry is None):
-            self._versions.pop(id, None)
-            self.problems.pop(id, None)
+            for each in (self._versions, self._compiled, self.problems, self.changed_verdicts):
+                each.pop(id, None)
             if self._replace(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
         # Of two in conflict the older one is in force, also in a replica that starts later.
@@ -153,11 +167,18 @@ class PolicyObjects:
         """The identity of all versions in force, in whatever order they came into force."""
         return (self._version % 2**256).to_bytes(32)
 
-    def conflict(self, resource: Resource, key: str) -> str | None:
-        """Return why a valid object is not in force because of others, or None."""
-        id = resource, key
+    def has_compiled(self, id: ObjectId, uid: str, generation: int) -> bool:
+        """Return whether this version of an object has been compiled, and its cases run."""
+        return self._compiled.get(id) == (uid, generation)
+
+    def refusal(self, id: ObjectId) -> WhyNotInForce | None:
+        """Return why an object is not in force although it is valid by itself, or None."""
         problem = self.problems.get(id)
-        return str(problem) if isinstance(problem, ConflictingPoliciesError) else None
+        if isinstance(problem, ConflictingPoliciesError):
+            return WhyNotInForce("Conflict", str(problem))
+        if isinstance(problem, FailedCasesError) and id not in self.changed_verdicts:
+            return WhyNotInForce("CaseFailed", str(problem))
+        return None
 
     def _possible_now(self, changed: Collection[ObjectId]) -> list[ObjectId]:
         """Return the objects with a conflict that may be gone, since others changed."""
@@ -180,7 +201,8 @@ class PolicyObjects:
             bound = bind(document, self._catalogue, stored=True)
             if isinstance(bound, BoundPolicy) and bound.policy.mutate is not None:
                 check(bound, self.in_force(id, bound))
-        except (FaultsError, ConflictingPoliciesError) as error:
+            self._prove(entry.object)
+        except (FaultsError, ConflictingPoliciesError, FailedCasesError) as error:
             if str(self.problems.get(id)) != str(error):
                 kept = (
                     "its last good version stays in force"
@@ -189,9 +211,16 @@ class PolicyObjects:
                 )
                 log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
             self.problems[id] = error.with_traceback(None)
+            is_new = id not in self._good and id not in self._compiled
+            if is_new and isinstance(error, FailedCasesError) and _is_in_force(entry):
+                self.changed_verdicts[id] = error
+            else:
+                self.changed_verdicts.pop(id, None)
+            self._compiled[id] = entry.uid, entry.generation
             return
+        self.changed_verdicts.pop(id, None)
         self._replace(id, bound)
-        self._good_versions[id] = entry.uid, entry.generation
+        self._good_versions[id] = self._compiled[id] = entry.uid, entry.generation
         self._version += _hash(id, self._good_versions[id])
         self.problems.pop(id, None)
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
@@ -249,6 +278,16 @@ class PolicyObjects:
             if each is not None and (namespace := self._tenant(id)) is not None:
                 self._sizes[namespace] += sign * each.size
         return old is not None
+
+
+def _is_in_force(entry: Entry) -> bool:
+    """Return whether the status says that this generation of an object is in force."""
+    object = entry.object
+    status = object.get("status") or {}
+    return status.get("observedGeneration") == entry.generation and any(
+        each.get("type") == "Ready" and each.get("status") == "True"
+        for each in status.get("conditions") or ()
+    )
 
 
 def _seniority(id: ObjectId, entry: Entry) -> tuple[int, str, str]:

@@ -12,8 +12,8 @@ from kube.resource import Resource
 from kube.watched import WatchedObject
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import refuse_conflict
-from webhook.policy_sets.policy_set import PolicySet
-from webhook.server.cluster_policies import CLUSTER_POLICY, ObjectId, PolicyObjects
+from webhook.policy_sets.policy_set import FailedCasesError, PolicySet, PolicySetError
+from webhook.server.cluster_policies import CLUSTER_POLICY, ObjectId, PolicyObjects, WhyNotInForce
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.policy_files import digest_of
 
@@ -82,6 +82,8 @@ class Policies:
                 self._is_stale = True
             if not self._is_stale:
                 return
+            if self.engine is None and self.objects.changed_verdicts:
+                raise FailedCasesError(self._changed_verdicts())
             self._is_stale = False
             engine = self._build(self._with_written(self.objects.in_force()))
         except (ValueError, OSError) as error:
@@ -118,15 +120,23 @@ class Policies:
         conflicts = "".join(f"; not in force: {each}" for each in self._conflicts().values())
         return f"{count} in force, version {self.version}{refused}{conflicts}"
 
-    def conflict(self, resource: Resource, key: str) -> str | None:
-        """Return why a valid policy object is not in force because of others, or None."""
-        return self.objects.conflict(resource, key) or self._conflicts().get(key)
+    def refusal(self, resource: Resource, key: str) -> WhyNotInForce | None:
+        """Return why a policy object that is valid by itself is not in force, or None."""
+        if (refusal := self.objects.refusal((resource, key))) is not None:
+            return refusal
+        conflict = self._conflicts().get(key)
+        return None if conflict is None else WhyNotInForce("Conflict", conflict)
 
     def problems(self) -> set[ObjectId]:
         """Return the policy objects whose newest version is not in force."""
         titles = self._conflicts()
         conflicting = {(CLUSTER_POLICY, title) for title in titles}  # no tenant's policy mutates
         return conflicting | self.objects.problems.keys()
+
+    def _changed_verdicts(self) -> str:
+        """Return the failed cases of objects that an earlier version had in force."""
+        lines = map(str, self.objects.changed_verdicts.values())
+        return "\n".join(["this version judges cases of policies in force differently", *lines])
 
     def _conflicts(self) -> dict[str, str]:
         conflicts = () if self.engine is None else self.engine.conflicts
@@ -142,6 +152,8 @@ class Policies:
         before, self._seen = self._seen, digest_of(self._paths, self._config_map)
         if self._seen == before and self._written is not None:
             return
+        if self._seen == before and self._unreadable is not None:
+            raise PolicySetError(self._unreadable)  # the cases of the same content fail again
         try:
             self._written = self._read()
         except (ValueError, OSError) as error:

@@ -28,8 +28,15 @@ def policy_set_of(
     may be empty: deleting a file removes its policies. The keys of a ConfigMap are treated like
     files.
     """
-    documents = [*_documents(paths), *(_documents_in(config_map) if config_map else ())]
-    return read(documents, catalogue)
+    return read(documents_of(paths, config_map), catalogue)
+
+
+def documents_of(paths: Iterable[Path], config_map: WatchedObject | None = None) -> list[Document]:
+    """Return the documents of files, directories and a ConfigMap, case files included.
+
+    Raises DocumentError or AbsentError as `policy_set_of`.
+    """
+    return [*_documents(paths), *(_documents_in(config_map) if config_map else ())]
 
 
 def digest_of(paths: Iterable[Path], config_map: WatchedObject | None) -> bytes:

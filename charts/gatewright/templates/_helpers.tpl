@@ -56,6 +56,14 @@ Takes a dict of policy, action and failurePolicy.
 {{- if and .Values.webhook.enabled (or .Values.certManager.enabled .Values.webhook.certManager.enabled) }}true{{ end }}
 {{- end }}
 
+{{/* The arguments by which a process reads policies, and proves them by the cases of their presets. */}}
+{{- define "gatewright.policyArguments" -}}
+- --policies-config-map={{ include "gatewright.policies" . }}
+{{- with without (.Values.policies.preset | join ", " | splitList ", ") "none" }}
+- --preset-cases={{ join "," . }}
+{{- end }}
+{{- end }}
+
 {{/* "true" where the controller or the webhook judges by policies. */}}
 {{- define "gatewright.judges" -}}
 {{- if or .Values.webhook.enabled .Values.audit.enabled }}true{{ end }}

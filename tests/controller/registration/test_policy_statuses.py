@@ -83,7 +83,8 @@ class Statuses:
     def __init__(self, server: FakeApiServer, client: Client, resource: Resource) -> None:
         self.server, self.resource, self.now = server, resource, TODAY
         self.policies: Sequence[BoundPolicy] | None = ()
-        self.conflicts: dict[str, str] = {}
+        self.refusals: dict[str, tuple[str, str]] = {}
+        self.compiled = True
         self.widened = set[str]()
         self.cache = Cache(client, resource, ())
         self.cache.filter.keep_all()
@@ -93,7 +94,8 @@ class Statuses:
             catalogue(),
             lambda: self.policies,
             HOME,
-            conflict=self.conflicts.get,
+            refusal=self.refusals.get,
+            is_compiled=lambda key, uid, generation: self.compiled,
             is_widened=lambda key: key in self.widened,
             now=lambda: self.now,
         )
@@ -246,12 +248,30 @@ async def test_the_status_of_a_conflicting_policy_names_the_conflict(server, sta
     """A valid policy that conflicts with another is reported as not in force."""
     server.create(CLUSTER, policy())
     async with statuses(CLUSTER) as running:
-        running.conflicts["few"] = "few and fewer differ"
+        running.refusals["few"] = "Conflict", "few and fewer differ"
         assert (await running.reconciled("few"))[0] == ready(
             "False", "Conflict", "few and fewer differ"
         )
-        running.conflicts.clear()
+        running.refusals.clear()
         assert (await running.reconciled("few"))[0] == ready("True", "InForce")
+
+
+async def test_the_status_of_a_policy_with_cases_waits_for_them(server, statuses):
+    """It is never Ready before its cases have passed."""
+    object = policy()
+    object["spec"]["cases"] = [{"name": "none", "expect": "allowed"}]
+    server.create(CLUSTER, object)
+    async with statuses(CLUSTER) as running:
+        running.compiled = False
+        assert await running.reconciled("few") == (
+            {"observedGeneration": -1},
+            timedelta(milliseconds=200),
+        )
+        running.compiled = True
+        running.refusals["few"] = "CaseFailed", 'case "none": expected allowed'
+        assert (await running.reconciled("few"))[0] == ready(
+            "False", "CaseFailed", 'case "none": expected allowed'
+        )
 
 
 def rule(*kinds: str) -> dict[str, object]:

@@ -14,6 +14,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from config.documents import parse_documents, read_documents
+from config.settings import Settings
+from gatewright.processes.proofs import Proofs
 from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.store import Store
@@ -96,7 +98,8 @@ class Cluster:
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(self.registry)
         self.stores = [Store(resource) for resource in RESOURCES]
-        objects = PolicyObjects(self.stores, catalogue(), metrics, HOME)
+        proofs = Proofs(Settings(), catalogue(), HOME)
+        objects = PolicyObjects(self.stores, catalogue(), metrics, HOME, proofs.prove_object)
         self.policies = Policies([], lambda: self.files, self._build, objects, metrics)
         objects.subscribe(self.changed.set)
 
@@ -355,7 +358,7 @@ async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
     await cluster.seen()
     assert names(cluster) == {"one", "few"}
     assert cluster.generation("ClusterAdmissionPolicy", "another") is None
-    conflict = cluster.policies.objects.conflict(CLUSTER, "another")
+    _, conflict = cluster.policies.objects.refusal((CLUSTER, "another"))
     first, _, rest = conflict.partition("\n")
     assert first == (
         "one and another set Pod spec.containers[name=container].resources.limits.cpu to different "
@@ -365,7 +368,7 @@ async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
     assert [record.getMessage() for record in caplog.records] == [
         f"ClusterAdmissionPolicy another cannot be used, it is not in force: {conflict}"
     ]
-    assert cluster.policies.objects.conflict(CLUSTER, "one") is None
+    assert cluster.policies.objects.refusal((CLUSTER, "one")) is None
 
     server.change(CLUSTER, "one", {"spec": {"params": {"limits": {"cpu": "2"}}}})
     await cluster.seen()
@@ -406,7 +409,7 @@ def test_a_webhook_that_starts_later_chooses_the_older_of_two_that_conflict():
     objects = PolicyObjects(stores, catalogue(), WebhookMetrics(CollectorRegistry()))
     objects.compile(lambda policy, found: refuse_conflict(policy, found.policies))
     assert [each.name for each in objects.in_force().policies] == ["b"]
-    assert objects.conflict(CLUSTER, "a") is not None
+    assert objects.refusal((CLUSTER, "a")) is not None
 
 
 async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cluster, caplog):
@@ -431,7 +434,7 @@ async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cl
         "the AdmissionPolicies and PolicyExceptions of namespace shop would have 66,562 bytes "
         "together; at most 65,536 are in force"
     )
-    assert (names(cluster), cluster.policies.objects.conflict(TENANT, "shop/b")) == (
+    assert (names(cluster), cluster.policies.objects.refusal((TENANT, "shop/b")).message) == (
         {"a", "c"},
         problem,
     )
@@ -526,7 +529,7 @@ async def test_exceptions_count_in_the_room_of_their_namespace(server, cluster):
     await cluster.seen()
     objects = cluster.policies.objects
     assert {each.name for each in objects.in_force().exceptions} == {"a", "b", "d", "e"}
-    assert "namespace shop would have" in objects.conflict(EXCEPTION, "shop/c")
+    assert "namespace shop would have" in objects.refusal((EXCEPTION, "shop/c")).message
     server.delete(EXCEPTION, "a", "shop")
     await cluster.seen()
     assert {each.name for each in objects.in_force().exceptions} == {"b", "c", "d", "e"}
@@ -541,4 +544,73 @@ async def test_the_objects_of_all_tenants_are_bounded(server, cluster, monkeypat
     await cluster.seen()
     objects = cluster.policies.objects
     assert {each.name for each in objects.in_force().exceptions} == {"a", "b"}
-    assert "of all namespaces would have" in objects.conflict(EXCEPTION, "tenant-c/c")
+    assert "of all namespaces would have" in objects.refusal((EXCEPTION, "tenant-c/c")).message
+
+
+def with_case(maximum: int, replicas: int) -> dict:
+    """Return a policy with a case: this many replicas are allowed."""
+    object = few(maximum)
+    deployment = {"kind": "Deployment", "spec": {"replicas": replicas}}
+    object["spec"]["cases"] = [{"name": "enough", "object": deployment, "expect": "allowed"}]
+    return object
+
+
+async def test_a_version_whose_case_fails_leaves_the_one_before_in_force(server, cluster):
+    """The refusal has the case, what it expected and what came."""
+    server.create(CLUSTER, with_case(3, 3))
+    await cluster.seen()
+    assert cluster.generation("ClusterAdmissionPolicy", "few") == 1
+    server.change(CLUSTER, "few", {"spec": {"params": {"maximum": 2}}})
+    await cluster.seen()
+    assert cluster.generation("ClusterAdmissionPolicy", "few") == 1
+    assert not cluster.denied(3)
+    reason, message = cluster.policies.refusal(CLUSTER, "few")
+    assert (reason, message.partition("; ")[0]) == (
+        "CaseFailed",
+        'ClusterAdmissionPolicy few: case "enough": expected allowed, got denied with code 403',
+    )
+    server.change(CLUSTER, "few", {"spec": {"params": {"maximum": 4}}})
+    await cluster.seen()
+    assert cluster.policies.refusal(CLUSTER, "few") is None
+    assert cluster.generation("ClusterAdmissionPolicy", "few") == 3
+
+
+IN_FORCE = {
+    "status": {
+        "observedGeneration": 1,
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "InForce",
+                "message": "",
+                "lastTransitionTime": "2026-11-21T00:00:00Z",
+            }
+        ],
+    }
+}
+
+
+@pytest.mark.parametrize("was_in_force", [True, False])
+async def test_a_pod_is_not_ready_if_its_version_fails_a_case_of_a_policy_in_force(
+    server, was_in_force
+):
+    """A case that failed before as well is the object's own fault: it is not in force, and the pod is ready."""
+    server.create(CLUSTER, with_case(2, 3))
+    if was_in_force:
+        server.change(CLUSTER, "few", IN_FORCE, subresource="status")
+    async with connected(server) as cluster:
+        await cluster.seen()
+        if not was_in_force:
+            assert cluster.policies.ready() is None
+            assert names(cluster) == set()
+            return
+        assert str(cluster.policies.ready()).startswith(
+            "this version judges cases of policies in force differently\n"
+            'ClusterAdmissionPolicy few: case "enough": expected allowed, got denied'
+        )
+        assert cluster.policies.refusal(CLUSTER, "few") is None
+        server.change(CLUSTER, "few", {"spec": {"params": {"maximum": 3}}})
+        await cluster.seen()
+        assert cluster.policies.ready() is None
+        assert names(cluster) == {"few"}

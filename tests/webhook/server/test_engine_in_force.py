@@ -136,7 +136,7 @@ def test_of_a_file_with_a_conflict_all_other_policies_are_in_force(load, file, c
     file.write_text("".join(DEFAULT.format(*pair) for pair in ((("a"), 1), ("b", 2), ("c", 1))))
     policies = load(file)
     assert names_of(policies) == {"a", "c"}
-    text = policies.conflict(RESOURCES[0], "b")
+    text = policies.refusal(RESOURCES[0], "b").message
     assert text.startswith("a and b set Pod spec.containers[name=container].resources.limits.cpu")
     assert policies.problems() == {(RESOURCES[0], "b")}
     assert f"; not in force: {text}" in policies.in_force()
@@ -145,7 +145,7 @@ def test_of_a_file_with_a_conflict_all_other_policies_are_in_force(load, file, c
     ]
     file.write_text("".join(DEFAULT.format(*pair) for pair in (("a", 2), ("b", 2))))
     assert names_of(policies) == {"a", "b"}
-    assert policies.conflict(RESOURCES[0], "b") is None
+    assert policies.refusal(RESOURCES[0], "b") is None
     assert policies.problems() == set()
 
 

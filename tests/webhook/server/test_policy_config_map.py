@@ -201,3 +201,24 @@ async def test_policies_outlive_the_api_server(server, replica):
     await asyncio.to_thread(replica.policies.refresh)
     assert replica.names() == {"few"}
     assert replica.policies.ready() is None
+
+
+CASES = """\
+policies: preset.yaml
+cases: [{name: two, object: {kind: Deployment, spec: {replicas: %s}}, expect: allowed}]
+"""
+
+
+async def test_a_set_is_in_force_once_its_cases_pass(server, replica):
+    """Until then a new pod is not ready, and a running one keeps the policies before."""
+    server.create(CONFIG_MAP, config_map(preset=written("few"), cases=CASES % 200))
+    await eventually(lambda: str(replica.policies.ready()).startswith(f"{SOURCE}: cases.yaml:2: "))
+    assert 'case "two": expected allowed, got denied with code 403' in replica.policies.ready()
+    assert replica.refused() == 1
+    server.change(CONFIG_MAP, NAME, {"data": {"cases.yaml": CASES % 2}}, NAMESPACE)
+    await replica.until_in_force("few")
+    data = {"cases.yaml": CASES % 300, "preset.yaml": written("few", "new")}
+    server.change(CONFIG_MAP, NAME, {"data": data}, NAMESPACE)
+    await replica.until_refused(2)
+    assert (replica.names(), replica.policies.ready()) == ({"few"}, None)
+    assert 'case "two": expected allowed' in replica.policies.in_force()
