@@ -133,7 +133,7 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
             "statusReplicasPath": about.scale.ready,
             "labelSelectorPath": about.scale.selector,
         }
-    whole = explained(schema(kind))
+    whole = without_item_defaults(explained(schema(kind)))
     if "status" in whole["properties"]:
         # Until the controller has read a new object, tools that wait (kstatus: helm, Flux) see that
         # its status is not current.
@@ -184,6 +184,29 @@ def explained(schema: JsonObject) -> JsonObject:
             f"{text} Defaults to {value}." if text.endswith(".") else f"{text}; {value} by default"
         )
     return {**schema, **within}
+
+
+def without_item_defaults(schema: JsonObject, *, is_item: bool = False) -> JsonObject:
+    """Leave the defaults of list items to the types: the API server stores none in an item.
+
+    The three-way diff of Argo CD and kubectl compares lists of custom resources as a whole, so a
+    stored default in an item would be a difference for ever. Keys of items keep theirs: the API
+    server requires a default for a key that is not required.
+    """
+    kept = dict(schema)
+    if is_item:
+        kept.pop("default", None)
+    for below in ("items", "additionalProperties"):
+        if isinstance(kept.get(below), dict):
+            kept[below] = without_item_defaults(kept[below], is_item=is_item or below == "items")
+    if "properties" in kept:
+        kept["properties"] = {
+            name: without_item_defaults(field, is_item=is_item)
+            for name, field in kept["properties"].items()
+        }
+    for key in kept.get("x-kubernetes-list-map-keys", ()):
+        kept["items"]["properties"][key] = schema["items"]["properties"][key]
+    return kept
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -111,6 +111,25 @@ class Gadget(CustomResource):
     spec: Part
 
 
+def test_items_of_lists_have_no_stored_defaults():
+    """Only keys of items keep their default; defaults outside of lists stay."""
+    text = {"type": "string", "default": "x"}
+    inner = {"type": "object", "properties": {"a": text}, "default": {}}
+    items = {"type": "object", "properties": {"key": text, "value": text, "inner": inner}}
+    listed = {"type": "array", "items": items, "x-kubernetes-list-map-keys": ["key"]}
+    schema = {"type": "object", "properties": {"list": {**listed, "default": []}, "top": text}}
+    found = crds.without_item_defaults(schema)["properties"]
+    assert found["top"] == text
+    assert found["list"]["default"] == []
+    plain = {"type": "string"}
+    assert found["list"]["items"]["properties"] == {
+        "key": text,
+        "value": plain,
+        "inner": {"type": "object", "properties": {"a": plain}},
+    }
+    assert items["properties"]["value"] == text
+
+
 def test_a_definition_has_only_declared_parts():
     """Undeclared parts are omitted; the status subresource always exists."""
     spec = crds.definition(Gadget)["spec"]
