@@ -14,6 +14,7 @@ from controller.runtime.applied import (
     replace_lists,
 )
 from controller.runtime.cache import Cache
+from controller.runtime.changes import WrittenChild, describe_update
 from controller.runtime.child import child_of, generated, with_initial
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
@@ -48,6 +49,8 @@ class Applier:
     """The Lease of another installation that reconciles the owner, too, if one is known."""
     sent: set[WrittenObject] = field(default_factory=set)
     """The objects that were written; in one reconcile, each is written once."""
+    changes: list[WrittenChild] = field(default_factory=list)
+    """What changed in the children, for events."""
 
     async def apply(self, step: Step, *, may_create: bool) -> None:
         """Execute the writes of one step that are needed and allowed.
@@ -94,6 +97,7 @@ class Applier:
                 self.observed.record(resource, key, current)
             else:
                 self._answered(place, desired, answer)
+                self.changes.append(WrittenChild("Created", title_of(place)))
                 return
         self._check(place, current, adopts=isinstance(write, CreateOnly) and write.adopts(current))
         if isinstance(write, Apply):
@@ -128,6 +132,7 @@ class Applier:
             field_manager=FIELD_MANAGER,
         )
         self._answered(place, desired, answer)
+        self.changes.append(WrittenChild("Adopted", title_of(place)))
 
     async def _keep(
         self,
@@ -268,15 +273,24 @@ class Applier:
         self._answered(place, desired, answer)
         if answer["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]:
             return answer
-        if writer is None or not changed:
-            return answer
         what = title_of(place)
+        if writer is None or not changed:
+            self._note_update(what, current, answer)
+            return answer
+        self.changes.append(WrittenChild("Restored", what, f"{changed}, changed by {writer}"))
         writer = writer._replace(lease=self.other_installation)
         parent = f"{self.owner.resource.kind} {self.owner.request.name}"
         has_scale = self.kind.type.definition.scale is not None
         message = contest(what, changed, writer, parent, has_scale=has_scale)
         self.conflicts.repaired(place, sent, changed, message)
         return answer
+
+    def _note_update(self, what: str, current: JsonObject, answer: JsonObject) -> None:
+        """Note what a write changed, by the child before and after it."""
+        if is_adoptable(self.owner, current):
+            self.changes.append(WrittenChild("Adopted", what))
+        elif current.keys() >= answer.keys() and (update := describe_update(what, current, answer)):
+            self.changes.append(update)
 
     def _is_overridden(
         self, place: WrittenObject, current: JsonObject, desired: JsonObject
@@ -303,6 +317,7 @@ class Applier:
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
             place = WrittenObject(self.owner.request, resource, key)
             self.sent.add(place)
+            self.changes.append(WrittenChild("Deleted", title_of(place)))
 
     def _check(self, place: WrittenObject, current: JsonObject, *, adopts: bool) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""

@@ -55,7 +55,12 @@ class EventRecorder:
         self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
 
     def record(self, regarding: JsonObject, event: Event) -> None:
-        """Record an event about an object; it is dropped if too many are waiting."""
+        """Record an event about an object.
+
+        A Normal one is dropped if half of the queue is full, so that Warnings have the rest.
+        """
+        if event.type == "Normal" and self._queue.qsize() >= MAX_QUEUED // 2:
+            return
         if self._queue.full():
             LOG.warning("event dropped: too many events are waiting to be written")
             return

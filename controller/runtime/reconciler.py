@@ -1,7 +1,7 @@
 """The reconciler of a planned kind: observe, plan, apply, status."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from controller.runtime import status as statuses
 from controller.runtime.apply import FIELD_MANAGER, Applier
 from controller.runtime.cache import Cache
+from controller.runtime.changes import events_of
 from controller.runtime.conflict_backoff import Conflicts, ContestedError
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
@@ -104,6 +105,7 @@ class Reconciler:
             )
             while await self._apply(plan, applier, failures):
                 plan = self.kind.plan(parsed, observed, now())  # now with the API server's answers
+            self._record(owner, events_of(applier.changes))
         if plan.finalized:
             unreleased = await self._set_finalizer(owner, present=False)
             if owner.is_deleting and not unreleased:
@@ -207,6 +209,8 @@ class Reconciler:
         """Write the status if it changed, and update the metrics."""
         await self.status_writer.write(owner, status)
         self.metrics.status(owner, status, now())
+        if statuses.is_ready(status) and not statuses.is_ready(owner.status):
+            self._record(owner, [Event("Ready", f"{self.kind.resource.kind} is ready")])
 
     def _other_installation(self, request: ReconcileRequest) -> str:
         """Return the Lease of another installation that reconciles an object; empty if none."""
@@ -215,8 +219,7 @@ class Reconciler:
 
     def _record_events(self, plan: Plan, failures: list[Failure], owner: Owner) -> None:
         """Record the plan's events, and permanent failures."""
-        for event in plan.events:
-            self.recorder.record(owner.object, event)
+        self._record(owner, plan.events)
         for failure in failures:
             if isinstance(failure.error, ContestedError) or (
                 owner.is_deleting and not failure.is_permanent
@@ -263,6 +266,10 @@ class Reconciler:
         is_taken = problem.reason == "NameTaken"
         self._warn(owner, problem.reason if is_taken else "ReconcileFailed", problem)
         return TerminalError(problem.message)
+
+    def _record(self, owner: Owner, events: Iterable[Event]) -> None:
+        for event in events:
+            self.recorder.record(owner.object, event)
 
     def _warn(self, owner: Owner, reason: str, problem: Problem) -> None:
         self.recorder.record(owner.object, Event(reason, problem.message, "Warning"))

@@ -38,12 +38,12 @@ def version(object: dict[str, Any]) -> int:
 
 
 def writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
-    """The controller's writes since a mark, as verb and resource."""
+    """The controller's writes since a mark except events, as verb and resource."""
     return [
         f"{event['verb']} {event['objectRef']['resource']}{'/' * ('subresource' in event['objectRef'])}"
         f"{event['objectRef'].get('subresource', '')}"
         for event in plane.audit_events(since, verb=WRITES)
-        if event["userAgent"] == agent
+        if event["userAgent"] == agent and event["objectRef"]["resource"] != "events"
     ]
 
 

@@ -66,9 +66,12 @@ async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
         stored = world.parent()
         assert world.ready() == ("True", "AllReady")
         assert stored["status"]["observedGeneration"] == stored["metadata"]["generation"]
+        told = world.events()
+        assert {each[0] for each in told} <= {"Normal"}
+        assert ("Normal", "Ready", f"{stored['kind']} is ready") in told
         world.server.requests.clear()
         await world.look()
-        assert (world.error, world.server.writes, world.events()) == (None, [], [])
+        assert (world.error, world.server.writes, world.events()) == (None, [], told)
     owner = {key: stored[key] for key in ("apiVersion", "kind")} | {
         "name": case.name,
         "uid": stored["metadata"]["uid"],

@@ -183,10 +183,11 @@ class Things:
         )
 
     def writes(self) -> list[str]:
-        """The controller's writes so far: method, resource and name."""
+        """The controller's writes so far, except events: method, resource and name."""
         return [
             f"{each.method} {'/'.join(each.path.split('/')[each.path.split('/').index(NAMESPACE) + 1 :])}"
             for each in self.server.requests.writes
+            if f"/{EVENT.group}/" not in each.path
         ]
 
     @staticmethod
