@@ -79,6 +79,7 @@ def kube_controller_manager(credentials: Credentials, kubeconfig: Path) -> list[
         "--secure-port=0",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        "--horizontal-pod-autoscaler-sync-period=1s",
         "--controllers=*,-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller",
     ]
 
