@@ -3,10 +3,12 @@
 from pydantic import Field
 
 from config.api.components import (
+    SERVICES,
     CacheComponent,
     ComponentsStatus,
     Database,
     EnvironmentName,
+    ServiceWorkload,
     Workload,
     ready_column,
 )
@@ -24,6 +26,7 @@ class AppStackSpec(ApiModel):
     cache: CacheComponent | None = Field(None, description="The cache of backend and frontend.")
     backend: Workload | None = Field(None, description="The workload that uses the database.")
     frontend: Workload | None = Field(None, description="The workload that uses the backend.")
+    services: list[ServiceWorkload] = SERVICES
 
 
 class AppStack(CustomResource):

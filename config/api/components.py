@@ -1,6 +1,6 @@
 """Types that AppStack and EcommercePlatform share: database, cache, backend, frontend."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -155,6 +155,28 @@ class Workload(ApiModel):
         None,
         description="Scales by CPU usage, with a HorizontalPodAutoscaler, instead of replicas.",
     )
+
+
+class ServiceWorkload(Workload):
+    """A further workload, which is created once those that it depends on are ready."""
+
+    name: str = Field(
+        pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$",
+        max_length=40,
+        description="Its name: the Deployment and the Service are <name of the stack>-<name>.",
+    )
+    depends_on: list[str] = Field(
+        [],
+        description="Services, and components of the stack, that must be ready before it is "
+        "created; their addresses are in its environment.",
+    )
+
+
+SERVICES: Any = Field(
+    [],
+    description="Further workloads beside backend and frontend.",
+    json_schema_extra=keyed_by("name"),
+)
 
 
 class ComponentsStatus(Status):

@@ -3,10 +3,12 @@
 from pydantic import Field
 
 from config.api.components import (
+    SERVICES,
     CacheComponent,
     ComponentsStatus,
     Database,
     EnvironmentName,
+    ServiceWorkload,
     Workload,
     ready_column,
 )
@@ -41,6 +43,7 @@ class EcommercePlatformSpec(ApiModel):
         description="The workload that the frontend uses, and that uses the database.",
     )
     database: Database = Field(Database.model_construct(), description="The database server.")
+    services: list[ServiceWorkload] = SERVICES
     cache: CacheComponent = Field(
         CacheComponent.model_construct(), description="The cache of backend and frontend."
     )

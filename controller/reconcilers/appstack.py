@@ -34,6 +34,8 @@ from controller.reconcilers.resources import (
     STORAGE_CLASS,
 )
 from controller.reconcilers.rollup import rolled_up
+from controller.reconcilers.services import INDEX as SERVICES
+from controller.reconcilers.services import READS_SERVICES, by_uid, services
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed, Plan
@@ -72,9 +74,15 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
         else without_workload(parent, "frontend")
     )
     components = [stores, caches, backend, frontend]
-    return rolled_up(
-        stack, [(component, components[:index]) for index, component in enumerate(components)]
+    in_order = [(component, components[:index]) for index, component in enumerate(components)]
+    further = services(
+        parent,
+        stack.uid,
+        spec.services,
+        {component.name: component for component in components},
+        {"database": login},
     )
+    return rolled_up(stack, [*in_order, *further])
 
 
 REMOVED = WORKLOAD
@@ -83,10 +91,10 @@ APP_STACK = PlannedKind(
     plan=plan,
     owns=(*OWNED, *REMOVED),
     creates_only=(SECRET,),
-    reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS),
+    reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS, READS_SERVICES),
     patches=(CLAIM,),
     deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, CLAIM, *BACKUPS),
     optional=(STORAGE_CLASS, BACKUP),
-    indexes={INDEX: by_parent},
+    indexes={INDEX: by_parent, SERVICES: by_uid},
     finalizer=FINALIZER,
 )

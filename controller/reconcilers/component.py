@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from config.api.meta import Condition
+from config.service_order import title_of
 from controller.reconcilers.dumps import DumpState
 from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import Delete, Observed, Problem, Reference, Step, Write
@@ -72,7 +73,7 @@ class Component(NamedTuple):
     @property
     def title(self) -> str:
         """Its name in conditions."""
-        return self.name.capitalize()
+        return title_of(self.name)
 
 
 def without(parent: ComponentsParent, name: str, places: Iterable[ChildKey]) -> Component:

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from config.api.components import CacheComponent, Workload
 from config.quantities import MILLI, parse_quantity
+from config.service_order import title_of
 from controller.reconcilers import restricted
 from controller.reconcilers.application import ORIGIN, Application, applied, metadata, origins
 from controller.reconcilers.autoscaling import Scaled, scaling
@@ -85,15 +86,17 @@ def workload(
     spec: Workload,
     variables: Sequence[JsonObject],
     annotations: Mapping[str, str] | None = None,
+    *,
+    path: str = "",
 ) -> Component:
-    """Return the backend or the frontend.
+    """Return the backend, the frontend or a service, whose fields are at `path`.
 
     Its own `env` overrides `variables`, the endpoints of the others.
     """
-    full = parent.named(name)
+    full, path = parent.named(name), path or f"spec.{name}"
     if spec.image is None:
-        note, url = incomplete(f"spec.{name}.image"), parent.url("http", name, spec.port)
-        problem = Problem(f"{name.capitalize()} deployment failed: {note.message}", note.reason)
+        note, url = incomplete(f"{path}.image"), parent.url("http", name, spec.port)
+        problem = Problem(f"{title_of(name)} deployment failed: {note.message}", note.reason)
         return Component(name, ready=False, note=note, url=url, problem=problem)
     own = [each.to_api() for each in spec.env]
     overridden = {each["name"] for each in own}
@@ -120,16 +123,16 @@ def workload(
     )
     scaled = Scaled(
         metadata(application),
-        f"spec.{name}.autoscaling",
+        f"{path}.autoscaling",
         "spec.environment",
-        f"{name.capitalize()}Autoscaled",
+        f"{title_of(name)}Autoscaled",
         parent.observed,
         parent.now,
     )
     by = scaling(spec.autoscaling, application.replicas, scaled)
     application.replicas, application.autoscaled = by.replicas, by.autoscaled
-    fields = {each: f"spec.{name}.{each}" for each in FIELDS}
-    fields |= {"readinessProbe": f"spec.{name}.readinessPath", "affinity": "spec.environment"}
+    fields = {each: f"{path}.{each}" for each in FIELDS}
+    fields |= {"readinessProbe": f"{path}.readinessPath", "affinity": "spec.environment"}
     desired = by.desired(parent.observed.child(DEPLOYMENT, full))
     component = _deployed(parent, name, application, fields, "http", desired)
     budget: list[Write] = (

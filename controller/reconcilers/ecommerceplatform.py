@@ -32,6 +32,8 @@ from controller.reconcilers.resources import (
     STORAGE_CLASS,
 )
 from controller.reconcilers.rollup import rolled_up
+from controller.reconcilers.services import INDEX as SERVICES
+from controller.reconcilers.services import READS_SERVICES, by_uid, services
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, Observed, Plan
@@ -76,10 +78,21 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
         cache(parent, spec.cache),
     )
     cache_url = url_variable("CACHE_URL", caches)
-    backend = application("backend", spec.backend, [*variables(parent, spec.database), *cache_url])
+    login = variables(parent, spec.database)
+    backend = application("backend", spec.backend, [*login, *cache_url])
     frontend = application(
         "frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url]
     )
+    components = (stores, caches, backend, frontend)
+    further = services(
+        parent,
+        platform.uid,
+        spec.services,
+        {component.name: component for component in components},
+        {"database": login},
+        lambda port: annotations(parent, spec.monitoring, port),
+    )
+    scraped = ["backend", "frontend", *(each.name for each in spec.services)]
     return rolled_up(
         platform,
         [
@@ -87,8 +100,9 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
             (caches, ()),
             (backend, (stores,)),
             (frontend, (backend,)),
-            (monitoring(parent, spec.monitoring), (frontend,)),
+            (monitoring(parent, spec.monitoring, scraped), (frontend,)),
             (ingress(parent, spec), (frontend,)),
+            *further,
         ],
     )
 
@@ -135,10 +149,10 @@ ECOMMERCE_PLATFORM = PlannedKind(
     plan=plan,
     owns=(*OWNED, *REMOVED),
     creates_only=(SECRET,),
-    reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS),
+    reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS, READS_SERVICES),
     patches=(CLAIM,),
     deletes=(*REMOVED, CLAIM, *BACKUPS),
     optional=(STORAGE_CLASS, BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),
-    indexes={INDEX: by_parent},
+    indexes={INDEX: by_parent, SERVICES: by_uid},
     finalizer=FINALIZER,
 )

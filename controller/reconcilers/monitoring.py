@@ -3,6 +3,8 @@
 Where the monitoring APIs do not exist, annotations name the port.
 """
 
+from collections.abc import Sequence
+
 from config.api.ecommerceplatform import Monitoring
 from controller.reconcilers.application import ORIGIN as METADATA
 from controller.reconcilers.component import Component, ComponentsParent, removed, without
@@ -12,16 +14,19 @@ from kube.resource import JsonObject, Resource
 GROUP = "monitoring.coreos.com"
 SERVICE_MONITOR = Resource(GROUP, "v1", "servicemonitors", "ServiceMonitor")
 PROMETHEUS_RULE = Resource(GROUP, "v1", "prometheusrules", "PrometheusRule")
-SCRAPED = ("backend", "frontend")
 INTERVAL = "30s"
 ORIGIN = {
-    SERVICE_MONITOR: METADATA | {"spec.endpoints": "spec.monitoring.path"},
-    PROMETHEUS_RULE: METADATA,
+    SERVICE_MONITOR: METADATA
+    | {"spec.endpoints": "spec.monitoring.path", "spec.selector": "spec.services"},
+    PROMETHEUS_RULE: METADATA | {"spec.groups": "spec.services"},
 }
 
 
-def monitoring(parent: ComponentsParent, spec: Monitoring) -> Component:
-    """Return the monitoring objects; without their APIs, the Services have annotations instead."""
+def monitoring(parent: ComponentsParent, spec: Monitoring, scraped: Sequence[str]) -> Component:
+    """Return the objects that monitor the `scraped` workloads.
+
+    Without their APIs, the Services have annotations instead.
+    """
     places = [
         (resource, parent.name)
         for resource in (SERVICE_MONITOR, PROMETHEUS_RULE)
@@ -30,8 +35,8 @@ def monitoring(parent: ComponentsParent, spec: Monitoring) -> Component:
     if not spec.enabled:
         return without(parent, "monitoring", places)
     alerts = parent.tier.alerts if spec.alerts is None else spec.alerts
-    desired = {SERVICE_MONITOR: _service_monitor(parent, spec.path)}
-    desired |= {PROMETHEUS_RULE: _prometheus_rule(parent)} if alerts else {}
+    desired = {SERVICE_MONITOR: _service_monitor(parent, spec.path, scraped)}
+    desired |= {PROMETHEUS_RULE: _prometheus_rule(parent, scraped)} if alerts else {}
     absent = [resource.kind for resource in desired if (resource, parent.name) not in places]
     writes = [
         *(
@@ -77,8 +82,8 @@ def _metadata(parent: ComponentsParent) -> JsonObject:
     }
 
 
-def _service_monitor(parent: ComponentsParent, path: str) -> JsonObject:
-    component = {"key": "app.kubernetes.io/component", "operator": "In", "values": list(SCRAPED)}
+def _service_monitor(parent: ComponentsParent, path: str, scraped: Sequence[str]) -> JsonObject:
+    component = {"key": "app.kubernetes.io/component", "operator": "In", "values": list(scraped)}
     return {
         "apiVersion": SERVICE_MONITOR.api_version,
         "kind": SERVICE_MONITOR.kind,
@@ -90,10 +95,10 @@ def _service_monitor(parent: ComponentsParent, path: str) -> JsonObject:
     }
 
 
-def _prometheus_rule(parent: ComponentsParent) -> JsonObject:
+def _prometheus_rule(parent: ComponentsParent, scraped: Sequence[str]) -> JsonObject:
     """Return the alerts on metrics of kube-state-metrics and of Prometheus itself."""
-    at = f'namespace="{parent.namespace}"'
-    deployments = f'{at},deployment=~"{parent.name}-(cache|backend|frontend)"'
+    at, services = f'namespace="{parent.namespace}"', "|".join(scraped)
+    deployments = f'{at},deployment=~"{parent.name}-(cache|{services})"'
     database = f'{at},statefulset="{parent.named("db")}"'
     rules = [
         _alert(
@@ -112,7 +117,7 @@ def _prometheus_rule(parent: ComponentsParent) -> JsonObject:
         ),
         _alert(
             "PlatformTargetDown",
-            f'up{{{at},service=~"{parent.name}-(backend|frontend)"}} == 0',
+            f'up{{{at},service=~"{parent.name}-({services})"}} == 0',
             "{{ $labels.pod }} does not answer Prometheus",
         ),
     ]

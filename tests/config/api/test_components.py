@@ -36,7 +36,11 @@ def test_the_api_server_fills_in_the_same() -> None:
         "metadata": {},
         "spec": {"cache": {}},
     }
-    assert defaulted(stack)["spec"] == {"environment": "development", "cache": {"enabled": True}}
+    assert defaulted(stack)["spec"] == {
+        "environment": "development",
+        "cache": {"enabled": True},
+        "services": [],
+    }
 
 
 def test_a_stack_has_only_the_named_components() -> None:

@@ -107,6 +107,14 @@ MORE = """
       env: [{name: A, value: b}, {name: EMPTY, value: ""}]
       autoscaling: {max: 5}
     frontend: &scaled-from-one {image: "shop/shop:2", readinessPath: /ready, autoscaling: {min: 1, max: 5}}
+    services: &services
+      - name: mail
+        image: "shop/mail:1"
+        readinessPath: /ready
+        env: [{name: A, value: b}]
+        dependsOn: [database, orders]
+        autoscaling: {max: 5}
+      - {name: orders, image: "shop/orders:1", port: 9000, readinessPath: /, replicas: 2, dependsOn: [cache]}
 - apiVersion: example.com/v1
   kind: WebApp
   metadata: {name: scaled}
@@ -118,7 +126,7 @@ MORE = """
 - apiVersion: app.example.com/v1
   kind: AppStack
   metadata: {name: of-a-class}
-  spec: {database: {storageClassName: fast}, backend: *autoscaled, frontend: *scaled-from-one}
+  spec: {database: {storageClassName: fast}, backend: *autoscaled, frontend: *scaled-from-one, cache: {}, services: *services}
 - apiVersion: app.example.com/v1
   kind: AppStack
   metadata: {name: to-a-store}

@@ -105,7 +105,12 @@ def others(schema: JsonObject, now: Any) -> tuple[Any, ...]:
         return ("77Gi", "18", "8.0")
     if schema.get("type") == "integer":
         return (now or 1) + 1, (now or 3) - 1
-    kinds: dict[str, tuple[Any, ...]] = {"boolean": (not now,), "string": STRINGS, "object": MAPS}
+    kinds: dict[str, tuple[Any, ...]] = {
+        "boolean": (not now,),
+        "string": STRINGS,
+        "object": MAPS,
+        "array": ([],),
+    }
     return kinds.get(schema.get("type", ""), ({"name": "another"},))
 
 

@@ -10,13 +10,18 @@ there is no database.
 Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its
          backups go to a store; `version: "14"` or `replicas: 3` of a mysql; an update to another
          `database.type`, to an earlier `version` of a postgresql, or to a `version` of a mysql that
-         cannot open its data, such as `"8.0"` after `"9.0"`; in backend and frontend a request
-         above its limit, `securityContext: {privileged: true}` alone, or a variable with both
-         `value` and `valueFrom`; `autoscaling` beside `replicas`, or with a `min` above its `max`.
+         cannot open its data, such as `"8.0"` after `"9.0"`; in backend, frontend and services a
+         request above its limit, `securityContext: {privileged: true}` alone, or a variable with
+         both `value` and `valueFrom`; `autoscaling` beside `replicas`, or with a `min` above its
+         `max`; a service with the name of a component, or whose `dependsOn` names what does not
+         exist or leads back to itself.
 Fix: the message names the field, its value and the allowed values.
 """
 
+from collections.abc import Collection, Sequence
+
 from config.data_versions import MYSQL, denial
+from config.service_order import faults_of
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.policies._field_checks import (
     child_limit,
@@ -42,22 +47,37 @@ def validate(request: Request, params: Params) -> Violations:
     components, database = _components(request), request.fields("spec.database")
     backup, before = database.fields("backup"), request.before()
     is_stored = backup.is_set("destination") and backup.boolean("enabled") is not False
+    services = [*request.each("spec.services")]
     limits = [STORED if each == "database" and is_stored else LIMITS[each] for each in components]
+    limits += [child_limit("Service", f"-{each.string('name')}", 63) for each in services]
     yield from judge_name(request, *limits, label="the names of its Services must be DNS labels")
     if before is not None and "database" in components and "database" in _components(before):
         yield from _of_data(database, before)
     if database.string("type") == "mysql":  # a PostgreSQL is a child, and judged by its own rules
         yield from _of_mysql(database)
     yield from judge_fields(request.fields("spec.cache"))
-    for component in ("backend", "frontend"):
-        workload = request.fields(f"spec.{component}")
+    workloads = (request.fields(f"spec.{component}") for component in ("backend", "frontend"))
+    for workload in (*workloads, *services):
         yield from judge_fields(workload, may_escalate=False)
         yield from judge_autoscaling(workload, excludes_replicas=True)
+    yield from _of_services(services, components)
+
+
+def _of_services(services: Sequence[Fields], components: Collection[str]) -> Violations:
+    """Yield a violation for each name or dependency of a service that cannot be."""
+    named = [(each.string("name") or "", each.strings("dependsOn")) for each in services]
+    for place, fault in sorted(faults_of(named, components).items()):
+        yield services[place].violation(fault.field, fault.found, fault.rule, fault.fix)
 
 
 def _components(request: Request) -> list[str]:
     """Return the components of an object: those an AppStack sets, all of a platform."""
-    return [each for each in LIMITS if request.kind != "AppStack" or request.is_set(f"spec.{each}")]
+    return [
+        each
+        for each in LIMITS
+        if (request.kind != "AppStack" or request.is_set(f"spec.{each}"))
+        and request.boolean(f"spec.{each}.enabled") is not False
+    ]
 
 
 def _of_mysql(database: Fields) -> Violations:
