@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo cluster node recording run lint format test test-unit test-integration test-node databases browser node-packages \
-	bench bench-reviews bench-controller bench-audit manifests helm install docker-build wheel package-chart backup-images \
+	bench bench-reviews bench-controller bench-audit manifests helm install docker-build wheel package-chart images \
 	deploy undeploy clean
 
 help: ## list the targets
@@ -94,10 +94,14 @@ install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
 docker-build: ## build the image IMG; a version is tagged both 0.1.0 and v0.1.0
 	docker build --tag $(IMG) $(if $(filter $(VERSION),$(TAG)),--tag $(IMG:%:$(VERSION)=%:v$(VERSION)) ).
 
-backup-images: ## build the images of Backups' CronJobs, for REGISTRY where it is set
+images: ## build the images of Backups' CronJobs and of PostgreSQL with Patroni, for REGISTRY where it is set
 	@tag=$$(sed -n 's/^TAG = "\(.*\)".*/\1/p' controller/reconcilers/backup_cronjob.py); \
 	for type in postgresql mysql mongodb; do \
 		docker build --target $$type --tag $(REGISTRY:%=%/)gatewright-backup-$$type:$$tag images/backup || exit; \
+	done
+	@for version in 12 13 14 15 16 17 18; do \
+		docker build --build-arg VERSION=$$version --tag $(REGISTRY:%=%/)gatewright-postgresql:$$version \
+			images/postgresql || exit; \
 	done
 
 wheel: .venv/ready ## build the wheel, into dist/

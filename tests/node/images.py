@@ -88,7 +88,11 @@ def workloads() -> list[Image]:
     backup = f"docker.io/library/gatewright-backup-postgresql:{TAG}"
     return [
         image("docker.io/nginxinc/nginx-unprivileged:1.29", DOCKERFILES / "web"),
-        image("docker.io/library/postgres:17", DOCKERFILES / "postgres"),
+        image(
+            "docker.io/library/postgres:17",
+            ROOT / "images/postgresql",
+            DOCKERFILES / "postgres/Dockerfile",
+        ),
         image(backup, scripts, DOCKERFILES / "backup/Dockerfile"),
     ]
 

@@ -53,6 +53,12 @@ def test_the_standby_streams(database: Installation) -> None:
     assert sql(database, "db-1", "SELECT pg_is_in_recovery()") == "t"
 
 
+def test_the_image_has_patroni(database: Installation) -> None:
+    """It runs as the image's user, without writable files of its own."""
+    inside = ("exec", "-n", NAMESPACE, "db-0", "-c", "postgres", "--", "patroni", "--version")
+    assert database.cluster.kubectl(*inside).startswith("patroni 4.1.")
+
+
 def test_the_user_logs_in_through_the_service(database: Installation) -> None:
     """The Secret's password opens the database over the network, and another one does not."""
     assert over_network(database, password(database)) == "f|app"
