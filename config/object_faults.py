@@ -1,16 +1,18 @@
-"""Finds what the API server cannot decode in an object: unknown fields and wrong types. Pure.
+"""Finds what the API server rejects in an object by the types of its fields. Pure.
 
-The fields are those of `schemas`, and of CustomResourceDefinitions beside the object.
+It cannot decode unknown fields and wrong types; it rejects missing fields and unknown values. The
+fields are those of `schemas`, and of CustomResourceDefinitions beside the object.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from config import schemas
+from config.custom_types import CustomTypes
 from config.faults import did_you_mean
 from config.quantities import parse_exact
-from config.schemas import METADATA, SchemaFields, parse_type
+from config.schemas import METADATA, parse_type
 from config.yaml_scalars import LARGEST_INTEGER
 from kube.resource import JsonObject
 
@@ -37,6 +39,7 @@ LONG = frozenset(
     )
 )
 INT_OR_STRING = frozenset(("maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"))
+MISSING = "missing; the API server requires this field"
 UNKNOWN = "the API server rejects or drops this field"
 
 
@@ -48,50 +51,12 @@ class ObjectFault:
     found: Any
     rule: str
     fix: str
-
-
-@dataclass(frozen=True, slots=True)
-class CustomTypes:
-    """The types of custom kinds, by `apiVersion/kind`, from CustomResourceDefinitions."""
-
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    types: Mapping[str, SchemaFields] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, objects: Iterable[Any]) -> "CustomTypes":
-        """Return the types of the CustomResourceDefinitions among the objects."""
-        kinds: dict[str, str] = {}
-        types: dict[str, SchemaFields] = {}
-        for object in objects:
-            match object:
-                case {
-                    "apiVersion": "apiextensions.k8s.io/v1",
-                    "kind": "CustomResourceDefinition",
-                    "spec": {
-                        "group": str(group),
-                        "names": {"kind": str(kind)},
-                        "versions": list(versions),
-                    },
-                }:
-                    for version in versions:
-                        _collect(version, group, kind, kinds, types)
-        return cls(kinds, types)
-
-
-def _collect(
-    version: Any, group: str, kind: str, kinds: dict[str, str], types: dict[str, SchemaFields]
-) -> None:
-    match version:
-        case {"name": str(name), "schema": {"openAPIV3Schema": dict(schema)}}:
-            root = f"{group}/{name}/{kind}"
-            if schemas.collect(schema, root, types) == root:
-                own = {"apiVersion": ":string", "kind": ":string", "metadata": METADATA}
-                types[root] = {**types[root], **own}
-                kinds[root] = root
+    is_decodable: bool = False
+    """Whether the API server decodes the object, and rejects it then."""
 
 
 def object_faults(object: JsonObject, custom: CustomTypes) -> Iterator[ObjectFault]:
-    """Yield each field that the object's kind does not have, and each value of a wrong type.
+    """Yield each field that the object's kind does not have, or lacks, and each wrong value.
 
     Of an unknown kind, only the metadata is checked. Null counts as absent.
     """
@@ -130,21 +95,50 @@ class _Walk:
             yield from self._of_fields(value, inner, path)
 
     def _of_fields(self, value: JsonObject, type: str, path: str) -> Iterator[ObjectFault]:
-        known = self.custom.types.get(type)
-        known = schemas.fields_of(type) if known is None else known
+        known = self.custom.fields_of(type)
+        is_native = type not in self.custom.types and schemas.is_built_in(type)
         for name, item in value.items():
             below = f"{path}.{name}" if path else name
             if name in known:
-                is_native = type not in self.custom.types and schemas.is_built_in(type)
                 code = _sized(name, known[name]) if is_native else known[name]
                 yield from self.faults(item, code, below)
             else:
-                close = did_you_mean(name, known)
-                has_close = close.startswith("; did you mean")
-                fix = (
-                    f"Did you mean {close.split(' ')[4].rstrip('?')}?" if has_close else "Remove it"
-                )
+                fix = _suggestion(name, known, "Remove it")
                 yield ObjectFault(below, item, f"unknown field; {UNKNOWN}", fix)
+        yield from self._demands(value, type, path, is_native)
+        spec = known.get("spec", "")
+        if is_native and not path and not value.get("spec") and parse_type(spec).shape == "struct":
+            yield from self._demands({}, spec, "spec", is_native)  # in Go it is there, and empty
+
+    def _demands(
+        self, value: JsonObject, type: str, path: str, is_native: bool
+    ) -> Iterator[ObjectFault]:
+        """Yield a fault for each missing field and each value that is not among a field's values.
+
+        An empty text of a built-in type counts as absent, as in Go.
+        """
+        demands = self.custom.demands_of(type)
+        for name in demands.required:
+            below = f"{path}.{name}" if path else name
+            found = value.get(name)
+            if found is None or (is_native and found in ("", [])):
+                yield ObjectFault(below, found, MISSING, "Add it", is_decodable=True)
+        for name, values in demands.values.items():
+            found, below = value.get(name), f"{path}.{name}" if path else name
+            for item in found if isinstance(found, list) else (found,):
+                if item is None or (is_native and item == "") or item in values:
+                    continue
+                if isinstance(item, str | int | float):  # another type is a fault of its own
+                    rule = f"must be one of {', '.join(map(str, values))}"
+                    fix = _suggestion(str(item), map(str, values), "Correct it")
+                    yield ObjectFault(below, item, rule, fix, is_decodable=True)
+
+
+def _suggestion(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a question for the known word that is close to this one; `otherwise` without one."""
+    suggestion = did_you_mean(word, known)
+    is_close = suggestion.startswith("; did you mean")
+    return f"D{suggestion.removeprefix('; d')}" if is_close else otherwise
 
 
 def _sized(name: str, code: str) -> str:

@@ -1,11 +1,12 @@
 """The fields of each kind, from the API server's OpenAPI and from the types of custom kinds.
 
 `python -m tests.config.openapi` generates `openapi.json` from a real API server: its resources, the
-types of their kinds, and the defaults that it fills in. The value of a field in that file is the
-code of the field's type, see `parse_type`.
+types of their kinds, the defaults that it fills in, the fields that it requires, and the values of
+fields that have only some. The value of a field among the types is the code of its type, see
+`parse_type`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,14 @@ class FieldType(NamedTuple):
     is_atomic: bool = False  # replaced as a whole by server-side apply
 
 
+class TypeRules(NamedTuple):
+    """What the API server demands of an object of a type, besides the types of its fields."""
+
+    required: Collection[str] = ()
+    values: Mapping[str, Sequence[Any]] = {}
+    """The values that fields may have, or their items, by field."""
+
+
 @lru_cache(maxsize=4096)
 def parse_type(code: str) -> FieldType:
     """Return the type of a code.
@@ -63,18 +72,20 @@ def _built_in() -> dict[str, Any]:
 
 
 @cache
-def _custom() -> tuple[dict[str, str], dict[str, SchemaFields]]:
-    """Return the name of the root type of each custom kind, and all types by name."""
+def _custom() -> tuple[dict[str, str], dict[str, SchemaFields], dict[str, TypeRules]]:
+    """Return the root type of each custom kind, and all types by name, with their demands."""
     kinds: dict[str, str] = {}
     types: dict[str, SchemaFields] = {}
+    demands: dict[str, TypeRules] = {}
     for kind in crds.kinds():
         about = kind.definition
         metadata = {"apiVersion": "", "kind": "", "metadata": METADATA}
         name = f"{about.api_version}.{about.kind}"
         collect(crds.schema(kind), name, types)
+        collect_demands(crds.schema(kind), name, demands)
         types[name] = {**types[name], **metadata}
         kinds[f"{about.api_version}/{about.kind}"] = name
-    return kinds, types
+    return kinds, types, demands
 
 
 def collect(schema: Mapping[str, Any], name: str, types: dict[str, SchemaFields]) -> str:
@@ -99,6 +110,27 @@ def collect(schema: Mapping[str, Any], name: str, types: dict[str, SchemaFields]
     return f":{schema['type']}" if schema.get("type") in SCALARS else ""
 
 
+def collect_demands(schema: Mapping[str, Any], name: str, demands: dict[str, TypeRules]) -> None:
+    """Add what an OpenAPI schema demands of the type `name`, and of nested types, by type."""
+    properties = schema.get("properties", {})
+    filled = {
+        field for field, each in properties.items() if each.get("nullable") or "default" in each
+    }
+    values = {
+        field: found
+        for field, each in properties.items()
+        if (found := each.get("enum") or (each.get("items") or {}).get("enum"))
+    }
+    required = tuple(each for each in schema.get("required", ()) if each not in filled)
+    if required or values:
+        demands[name] = TypeRules(required, values)
+    for field, each in properties.items():
+        collect_demands(each, f"{name}.{field}", demands)
+    for each in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(each, Mapping):
+            collect_demands(each, name, demands)
+
+
 def root_type(api_version: str, kind: str) -> str | None:
     """Return the name of a kind's type; None if its fields are unknown."""
     name = f"{api_version}/{kind}"
@@ -112,6 +144,14 @@ def fields_of(type: str) -> SchemaFields:
     """
     types = _built_in()["types"]
     return types[type] if type in types else _custom()[1][type]
+
+
+def demands_of(type: str) -> TypeRules:
+    """Return the fields that a type requires, and the values of those that have only some."""
+    found = _built_in()
+    if type in found["types"]:
+        return TypeRules(found["required"].get(type, ()), found["enums"].get(type, {}))
+    return _custom()[2].get(type, TypeRules())
 
 
 def defaults_of(type: str) -> Mapping[str, Any]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from config.custom_types import CustomTypes
 from config.documents import Document
-from config.object_faults import CustomTypes, ObjectFault, object_faults
+from config.object_faults import MISSING, ObjectFault, object_faults
 from gatewright.checks.check_report import place
 from gatewright.outputs import PolicyInfo, ReportedViolation, SubjectResult
 from kube.resource import JsonObject
@@ -25,8 +26,13 @@ WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"})
 
 def with_schema(result: SubjectResult, document: Document, custom: CustomTypes) -> SubjectResult:
     """Return a result with a violation for each fault; the object is then denied."""
-    said = {each.path for each in result.violations if "must be a" in each.message}
-    faults = [each for each in _faults(document.value, custom) if each.path not in said]
+    denied = {each.path for each in result.violations}
+    typed = {each.path for each in result.violations if "must be a" in each.message}
+    faults = [
+        each
+        for each in _faults(document.value, custom)
+        if each.path not in (denied if each.is_decodable else typed)
+    ]
     if not faults:
         return result
     found = tuple(_violation(document, each) for each in faults)
@@ -34,9 +40,11 @@ def with_schema(result: SubjectResult, document: Document, custom: CustomTypes) 
 
 
 def _faults(object: JsonObject, custom: CustomTypes) -> Iterator[ObjectFault]:
-    undecodable = list(object_faults(object, custom))
-    yield from undecodable
-    if any(" must be " in f" {each.rule}" for each in undecodable):
+    faults = list(object_faults(object, custom))
+    yield from faults
+    if not object["metadata"].get("name") and not object["metadata"].get("generateName"):
+        yield ObjectFault("metadata.name", None, MISSING, "Add it", is_decodable=True)
+    if any(" must be " in f" {each.rule}" and not each.is_decodable for each in faults):
         return  # the rules below read fields of the right type
     if object["apiVersion"] == "apps/v1" and object["kind"] in WORKLOADS:
         yield from _selector(object)
@@ -48,8 +56,11 @@ def _selector(object: JsonObject) -> Iterator[ObjectFault]:
     """Yield a fault if the selector of a workload does not select its own pods."""
     spec = object.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template")
-    if not selector or not template:
+    if selector is None or not template:
         return
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        rule = "must select the pods of the template"
+        yield ObjectFault("spec.selector", selector, rule, "Write its labels in matchLabels")
     labels = (template.get("metadata") or {}).get("labels") or {}
     missing = {
         key: value
@@ -90,8 +101,8 @@ def _autoscaler(object: JsonObject) -> Iterator[ObjectFault]:
 
 def _violation(document: Document, fault: ObjectFault) -> ReportedViolation:
     found = _text(fault.found)
-    is_unknown = fault.rule.startswith("unknown field")
-    shown = "" if is_unknown else f"{found}; "
+    is_plain = fault.rule.startswith(("unknown field", "missing"))
+    shown = "" if is_plain else f"{found}; "
     end = "" if fault.fix.endswith("?") else "."
     return ReportedViolation(
         policy=SCHEMA.name,
@@ -100,7 +111,7 @@ def _violation(document: Document, fault: ObjectFault) -> ReportedViolation:
         place=place(document, fault.path),
         severity=SCHEMA.severity,
         category=SCHEMA.category,
-        found="" if is_unknown else found,
+        found="" if is_plain else found,
         rule=fault.rule,
         fix=fault.fix,
     )

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from config.custom_types import CustomTypes
 from config.documents import Document, DocumentError, documents_at
 from config.faults import FaultsError
-from config.object_faults import CustomTypes
 from config.settings import Settings
 from gatewright.checks.api_rules import SCHEMA, with_schema
 from gatewright.checks.check_report import check_infos, place, problem

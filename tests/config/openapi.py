@@ -18,6 +18,16 @@ SHORTENED = (
     "io.k8s.apimachinery.pkg.",
     "io.k8s.",
 )
+# Optional in OpenAPI, and required by validation wherever the type is used.
+REQUIRED_BY_VALIDATION = {
+    "core.v1.ConfigMapEnvSource": ["name"],
+    "core.v1.ConfigMapVolumeSource": ["name"],
+    "core.v1.Container": ["image"],
+    "core.v1.EphemeralContainer": ["image"],
+    "core.v1.ExecAction": ["command"],
+    "core.v1.SecretEnvSource": ["name"],
+    "core.v1.SecretVolumeSource": ["secretName"],
+}
 OF_PODS = "v1/Pod"  # admission plugins change a Pod, so its spec is read from a PodTemplate
 NOW = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 METADATA = "meta.v1.ObjectMeta"
@@ -35,6 +45,8 @@ class Published:
         self.subresources: dict[str, list[str]] = {}
         self.kinds: dict[str, str] = {}
         self.types: dict[str, dict[str, str]] = {}
+        self.required: dict[str, list[str]] = {}
+        self.enums: dict[str, dict[str, list[str]]] = {}
         parts = set()
         for path in sorted(self.get("/openapi/v3")["paths"]):
             if path.count("/") != (2 if path.startswith("apis/") else 1):
@@ -68,8 +80,17 @@ class Published:
         if short(name) in self.types:
             return
         self.types[short(name)] = fields = {}
+        self.required[short(name)] = self._schemas[name].get("required", [])
         for field, schema in self._schemas[name].get("properties", {}).items():
             fields[field] = self._type(schema)
+            if values := schema.get("enum", schema.get("items", {}).get("enum")):
+                self.enums.setdefault(short(name), {})[field] = sorted(filter(None, values))
+
+    def faults(self, asked: Asked) -> list[str]:
+        """The fields for which the API server refuses an object."""
+        body = self._api.request("POST", f"{asked.path}?dryRun=All", asked.object)[1]
+        causes = (json.loads(body).get("details") or {}).get("causes", ())
+        return [each.get("field", "") for each in causes]
 
     def _type(self, schema: dict[str, Any]) -> str:
         for reference in (schema, *schema.get("allOf", ())):
@@ -195,6 +216,21 @@ def filled_in(
     return dict(sorted(defaults.items())), dict(sorted(omitted.items()))
 
 
+def demanded(found: Published) -> dict[str, list[str]]:
+    """The fields that OpenAPI calls required and without which the API server refuses an object, by type."""
+    demands: dict[str, list[str]] = {}
+    for type, kind, path in samples(found):
+        above = "".join(f"[{step}]" if step in (0, "key") else f".{step}" for step in path)
+        plural, namespaced = found.resources[kind]
+        faults = found.faults(Asked(kind, plural, namespaced, _at(path, {})))
+        below = [f".{each}".removeprefix(above) for each in faults if f".{each}".startswith(above)]
+        refused = {match[1] for each in below if (match := re.match(r"\.([A-Za-z]+)", each))}
+        required = {*found.required[type], *REQUIRED_BY_VALIDATION.get(type, ())}
+        if fields := sorted(refused & required):
+            demands[type] = fields
+    return dict(sorted(demands.items()))
+
+
 def text(plane: ControlPlane) -> str:
     """The content of the committed file: one type per line."""
     found = Published(plane)
@@ -206,6 +242,8 @@ def text(plane: ControlPlane) -> str:
         "types": dict(sorted(found.types.items())),
         "defaults": defaults,
         "omitted": omitted,
+        "required": demanded(found),
+        "enums": dict(sorted(found.enums.items())),
     }
     sections = [f'"kubernetes": "{found.version}"']
     for name, part in parts.items():

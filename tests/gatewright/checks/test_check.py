@@ -23,6 +23,8 @@ spec:
   template:
     spec:
       containers: [{name: app, image: registry.company.com/shop:1, resources: {limits: {cpu: 1, memory: 1Gi}}}]
+    metadata: {labels: {app: shop}}
+  selector: {matchLabels: {app: shop}}
 """
 GOOD = BAD.replace("11", "3")
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
@@ -143,8 +145,8 @@ def test_check_allows_valid_objects(run, monkeypatch):
     assert (code, err) == (0, "")
     assert [line for line in out.splitlines() if line not in patches] == [
         "allowed    Deployment production/shop  (all.yaml:1)",
-        "unmatched  ConfigMap default/settings  (all.yaml:10)",
-        "mutated    WebApp production/shop  (all.yaml:14)",
+        "unmatched  ConfigMap default/settings  (all.yaml:12)",
+        "mutated    WebApp production/shop  (all.yaml:16)",
         "3 objects: 1 allowed, 1 unmatched, 1 mutated",
     ]
     assert patches == [
@@ -334,13 +336,13 @@ def test_a_broken_file_hides_no_verdict(run):
         ("app/broken.yaml", 2, tab),
         ("app/template.yaml", 2, template),
         ("none.yaml", 1, "No such file or directory"),
-        ("app/half.yaml", 10, "apiVersion: missing; every Kubernetes object has one"),
+        ("app/half.yaml", 12, "apiVersion: missing; every Kubernetes object has one"),
     ]
     assert err.splitlines() == [
         f"app/broken.yaml:2: {tab}",
         f"app/template.yaml:2: {template}",
         "none.yaml: No such file or directory",
-        "app/half.yaml:10: apiVersion: missing; every Kubernetes object has one",
+        "app/half.yaml:12: apiVersion: missing; every Kubernetes object has one",
     ]
 
 
@@ -391,7 +393,7 @@ def test_files_without_objects_are_skipped(check):
     write("app/package.json", '{"name": "shop"}')
     write("app/mixed.yaml", f"{named('b')}---\nname: chart\n")
     notes = (
-        "note: app/mixed.yaml:10: skipped: not a Kubernetes object\n"
+        "note: app/mixed.yaml:12: skipped: not a Kubernetes object\n"
         "note: app/package.json, app/values.yaml: skipped: no Kubernetes objects\n"
     )
     assert check("app") == (0, ["allowed shop", "allowed b"], notes)
@@ -689,11 +691,13 @@ spec:
         # the app
         - name: app
           image: nginx:1.21  # theirs
+    metadata: {labels: {app: shop}}
+  selector: {matchLabels: {app: shop}}
 ---
 apiVersion: v1
 kind: Pod
 metadata: {name: tool, namespace: production}
-spec: {hostNetwork: true, hostPID: false, containers: []}
+spec: {hostNetwork: true, hostPID: false, containers: [{name: tool, image: registry.company.com/tool:1}]}
 """
 FIXED = (
     FIXABLE.replace("11  # many", "10  # many")

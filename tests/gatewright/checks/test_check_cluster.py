@@ -33,7 +33,12 @@ SHOP = """\
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: new, namespace: shop}
-spec: {replicas: 11}
+spec:
+  replicas: 11
+  selector: {matchLabels: {app: new}}
+  template:
+    metadata: {labels: {app: new}}
+    spec: {containers: [{name: app, image: shop}]}
 """
 VIOLATION = (
     "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."

@@ -173,7 +173,7 @@ def test_no_exception_covers_other_names(run, namespace, name):
     Path("images.yaml").write_text(IMAGES)
     denied = ("check", "--policies", "images.yaml")
     code, _, err = run(*denied, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
-    first, note = err.splitlines()
+    first, note, *_ = err.splitlines()
     assert (code, first) == (1, "note: ex.yaml: 1 exception")
     shown = f"Deployment {namespace}/{name or '*'}"
     assert note.startswith(f"note: {shown} is denied with them, too: ")

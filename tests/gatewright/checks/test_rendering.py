@@ -40,6 +40,8 @@ spec:
       containers:
         - name: app
           image: shop
+    metadata: {labels: {app: shop}}
+  selector: {matchLabels: {app: shop}}
 """
 TEMPLATE = """\
 {{- if .Values.account }}
@@ -68,6 +70,8 @@ spec:
             {{- toYaml .Values.context | nindent 12 }}
         - image: proxy:1
           name: proxy
+    metadata: {labels: {app: shop}}
+  selector: {matchLabels: {app: shop}}
 """
 TAG = (
     '"shop" has no tag, which means latest; images must have a tag other than latest. '
@@ -162,7 +166,7 @@ def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
     assert check("shop") == (0, ["2 objects: 1 unmatched, 1 allowed"], [])
     code, out, err = check(
         *("shop", "-n", "production", "--release-name", "blue", "--kube-version", "1.32"),
-        *("--values", "more.yaml", "--set", "image=shop", "--set", "context.procMount=b"),
+        *("--values", "more.yaml", "--set", "image=shop", "--set", "context.procMount=Default"),
     )
     assert (code, err) == (1, [])
     assert out == [
@@ -281,7 +285,9 @@ def test_an_object_that_every_kustomization_removes_is_named(check):
 def test_fixes_of_a_kustomization_are_written_to_the_plain_file(check):
     """Once for all overlays, to the container of that name; a value that a patch sets stays."""
     privileged = "          securityContext: {privileged: true}\n"
-    file = write("base/shop.yaml", DEPLOYMENT + privileged)
+    file = write(
+        "base/shop.yaml", DEPLOYMENT.replace("image: shop\n", f"image: shop\n{privileged}")
+    )
     write("base/kustomization.yaml", "resources: [shop.yaml]\n")
     patch = (
         "{apiVersion: apps/v1, kind: Deployment, metadata: {name: shop}, spec: {replicas: 9, "

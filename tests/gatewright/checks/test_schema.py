@@ -2,8 +2,8 @@
 
 import pytest
 
+from config.custom_types import CustomTypes
 from config.documents import parse_documents
-from config.object_faults import CustomTypes
 from gatewright.checks.api_rules import with_schema
 from gatewright.outputs import SubjectResult
 
@@ -22,6 +22,7 @@ spec:
           resources: {limits: {cpu: many}}
           env: [{name: A, value: true}]
       tolerations: {}
+  selector: {}
 """
 SELECTOR = """\
 apiVersion: apps/v1
@@ -33,11 +34,25 @@ spec:
     matchExpressions: [{key: app, operator: In, values: [store]}]
   template: {metadata: {labels: {app: shop}}}
 """
+LACKING = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+spec:
+  template:
+    spec: {containers: [
+      {name: app, imagePullPolicy: always},
+      {image: shop, imagePullPolicy: ""}]}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: shop}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {}}
+"""
 AUTOSCALER = """\
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: shop}
-spec: {minReplicas: 5, maxReplicas: 3}
+spec: {minReplicas: 5, maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: shop}}
 """
 CUSTOM = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -54,18 +69,24 @@ spec:
       schema:
         openAPIV3Schema:
           type: object
-          properties: {spec: {type: object, properties: {public: {type: boolean}, maxSurge: {}}}}
+          properties: {spec: {type: object, required: [by], properties: {public: {type: boolean}, maxSurge: {}, by: {type: string, enum: [lock, code]}}}}
 ---
 apiVersion: example.org/v1
 kind: Door
 metadata: {name: front}
-spec: {publik: true, public: "true", maxSurge: [any]}
+spec: {publik: true, public: "true", maxSurge: [any], by: coed}
+---
+apiVersion: example.org/v1
+kind: Door
+metadata: {name: back}
+spec: {}
 ---
 apiVersion: example.org/v1
 kind: Window
 metadata: {name: front, label: a}
 spec: {publik: true}
 """
+MISSING = "missing; the API server requires this field. Add it."
 UNKNOWN = "unknown field; the API server rejects or drops this field."
 
 
@@ -114,6 +135,22 @@ UNKNOWN = "unknown field; the API server rejects or drops this field."
             id="a selector",
         ),
         pytest.param(
+            LACKING,
+            [
+                (7, f"spec.template.spec.containers[name=app].image: {MISSING}"),
+                (
+                    7,
+                    'spec.template.spec.containers[name=app].imagePullPolicy: "always"; must be one of '
+                    'Always, IfNotPresent, Never. Did you mean "Always"?',
+                ),
+                (8, f"spec.template.spec.containers[1].name: {MISSING}"),
+                (4, f"spec.selector: {MISSING}"),
+                (10, f"spec.containers: {MISSING}"),
+                (12, f"metadata.name: {MISSING}"),
+            ],
+            id="what is missing",
+        ),
+        pytest.param(
             AUTOSCALER,
             [
                 (
@@ -129,7 +166,9 @@ UNKNOWN = "unknown field; the API server rejects or drops this field."
             [
                 (20, f'spec.publik: {UNKNOWN} Did you mean "public"?'),
                 (20, 'spec.public: "true"; must be a boolean. Write it without quotes.'),
-                (24, f'metadata.label: {UNKNOWN} Did you mean "labels"?'),
+                (20, 'spec.by: "coed"; must be one of lock, code. Did you mean "code"?'),
+                (25, f"spec.by: {MISSING}"),
+                (29, f'metadata.label: {UNKNOWN} Did you mean "labels"?'),
             ],
             id="custom kinds",
         ),
