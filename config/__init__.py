@@ -7,9 +7,9 @@ reads YAML as kubectl does, from files that `directories` finds: `document_parts
 finds the line of a field, and `edits` changes a field in the text. `modules` imports a team's own
 Python files. `api` has the types of all custom resources, `converters` converts between their
 versions, and `defaulting` applies the defaults of their schemas. `schemas` has the fields of
-Kubernetes' own kinds, `object_faults` finds what an object has wrong, and `built_in_defaults` has
-the values that the API server fills in. `crds`
-generates CustomResourceDefinitions. `field_paths` reads paths of fields. The other modules each
-handle the format of one field: `config_maps`, `cron`, `data_versions`, `postgresql_names`,
+Kubernetes' own kinds and `custom_types` those of custom ones; `object_faults` finds what an object
+has wrong, and `built_in_defaults` has the values that the API server fills in. `crds` generates
+CustomResourceDefinitions. `field_paths` reads paths of fields. The other modules each handle the
+format of one field: `config_maps`, `cron`, `data_versions`, `postgresql_names`,
 `printable`, `quantities`, `regexes`, `service_order` and `templates`.
 """

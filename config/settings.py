@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -177,22 +177,41 @@ def planner_settings(settings: Settings) -> dict[str, Any]:
 
 
 def load_settings(
-    flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] = os.environ
+    flags: Mapping[str, Any],
+    file: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    used: Collection[str] = Settings.model_fields,
 ) -> Settings:
     """Return the settings: flags win over the environment, then the file, then the defaults.
 
-    Raises DocumentError, with the line, for an error in the file; FaultsError for an error in a
-    flag or variable.
+    Raises DocumentError, with the line, for an error in the file, and for a setting that is not
+    `used`; FaultsError for an error in a flag or variable.
     """
     document = _document(file) if file is not None else None
     variables = _variables(environment)
     in_file = document.value if document is not None else {}
     written = {key.replace("-", "_"): value for key, value in in_file.items()}
+    if document is not None:
+        _require_used(document, used)
     try:
         return Settings(**{**written, **variables, **flags})
     except ValidationError as error:
         found = faults(Settings, error, noun="setting")
     raise _located(found, flags, variables, document)
+
+
+def _require_used(document: "Document", used: Collection[str]) -> None:
+    """Raise DocumentError for each setting of a file that the command would ignore."""
+    from config.documents import DocumentError
+
+    unused = [
+        f"{document.where(key)}: {key}: this command does not use the setting"
+        for key in document.value
+        if (name := key.replace("-", "_")) in Settings.model_fields and name not in used
+    ]
+    if unused:
+        raise DocumentError("\n".join(unused))
 
 
 def _document(file: Path) -> "Document | None":

@@ -52,6 +52,7 @@ from kube.credentials import load
     *POLICIES,
     *REGISTRIES,
     *CLUSTER,
+    shares_file=True,
 )
 def command(settings: Settings) -> int:
     """Reconcile custom resources: create their children and keep them as desired.

@@ -57,6 +57,7 @@ from webhook.server.policy_files import policy_set_of
     *POLICIES,
     *REGISTRIES,
     *CLUSTER,
+    shares_file=True,
 )
 @click.option(
     "--keep-registration",

@@ -24,6 +24,7 @@ from kube.credentials import load
     "lease_name",
     "log_level",
     *CLUSTER,
+    shares_file=True,
 )
 def command(settings: Settings) -> int:
     """Take Gatewright out of the API server's path: no admission webhook, no conversion webhook.

@@ -38,6 +38,7 @@ from webhook.server.certificate_pairs import PairFiles
     *POLICIES,
     *REGISTRIES,
     *CLUSTER,
+    shares_file=True,
 )
 def command(settings: Settings) -> int:
     """Serve admission reviews over TLS: /validate and /mutate.

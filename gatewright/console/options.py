@@ -145,8 +145,12 @@ NAMESPACE_LABELS = click.option(
 )
 
 
-def settings_options(*names: str) -> Callable[[Command], Command]:
-    """Add options for these settings and `--config` to a command, which takes Settings."""
+def settings_options(*names: str, shares_file: bool = False) -> Callable[[Command], Command]:
+    """Add options for these settings and `--config` to a command, which takes Settings.
+
+    With `shares_file`, the file may have settings that only the other processes use.
+    """
+    used = Settings.model_fields if shares_file else names
 
     def decorate(command: Command) -> Command:
         def loaded(*args: Any, config: Path | None, **options: Any) -> Any:
@@ -155,7 +159,7 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
             for name in names:
                 options.pop(name, None)
             try:
-                settings = load_settings(flags, config)
+                settings = load_settings(flags, config, used=used)
                 take_in(settings)
                 return command(settings, *args, **options)
             except FaultsError as error:  # some settings are checked only when they are used

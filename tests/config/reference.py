@@ -42,7 +42,8 @@ SETTINGS_HEAD = f"""\
 
 Flags override the environment, which overrides the file given by `--config`, which overrides the defaults. The file is
 YAML with the names of the flags: `metrics-listen: ":9090"`. A setting that may be given several times is a list in the
-file, and separated by commas in the environment. `--no-…` turns a switch off.
+file, and separated by commas in the environment. A file of `webhook`, `controller` and `run` may have settings of the other
+processes; for other commands, a setting that they do not use is an error. `--no-…` turns a switch off.
 """
 CORE = {
     name

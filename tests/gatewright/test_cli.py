@@ -296,6 +296,12 @@ POLICY = (
             id="a settings file with a typo",
         ),
         pytest.param(
+            {"a.yaml": GOOD, "s.yaml": "policies: baseline\nnamespace: production\n"},
+            ["check", "--config", "s.yaml", "a.yaml"],
+            "s.yaml:2: namespace: this command does not use the setting",
+            id="a settings file with a setting of other commands",
+        ),
+        pytest.param(
             {"a.yaml": WEBAPP.replace("image", "imag")},
             ["plan", "a.yaml"],
             'a.yaml:4: spec.image: missing; it is required\na.yaml:4: spec.imag: unknown field; did you mean "image"?',
