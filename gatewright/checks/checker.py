@@ -232,7 +232,7 @@ class Checker:
 
     def _with_schema(self, result: SubjectResult, document: Document) -> SubjectResult:
         """Return a result of `check` with what the API server would reject."""
-        if self.command != "check" or self.subjects.sources is None:
+        if self.command != "check" or self.subjects.sources is None or self.subjects.reviews:
             return result
         if self._custom is None:
             self._custom = CustomTypes.of(each.value for each in self.subjects.sources.documents)

@@ -20,6 +20,7 @@ from gatewright.checks.fixes import FixedFile, ReportedDocument, fixed_files
 from gatewright.checks.ignore_files import IGNORE_FILE
 from gatewright.checks.policy_selection import PolicySelection
 from gatewright.checks.project_file import NO_PROJECT_FILE, ProjectCommand
+from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import Sources, read_sources
 from gatewright.checks.subjects import Subjects
 from gatewright.checks.written_exceptions import ExceptionWriter
@@ -33,6 +34,7 @@ from gatewright.console.options import (
     POLICIES,
     REGISTRIES,
     REGISTRY_ACCESS,
+    REVIEWS,
     NamedPath,
     future,
     names_namespace,
@@ -72,6 +74,7 @@ PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need n
 @NAMESPACE
 @NAMESPACE_LABELS
 @chart_options
+@REVIEWS
 @click.option(
     "--changed", metavar="REF", help="judge only files that differ from this Git revision"
 )
@@ -134,6 +137,7 @@ def command(
     fail_on: str,
     namespace: str,
     namespace_labels: Mapping[str, Labels],
+    reviews: Path | None,
     changed: str | None,
     home: str | None,
     select: tuple[str, ...],
@@ -166,8 +170,8 @@ def command(
     Without other arguments, the options are those of .gatewright.yaml or of [tool.gatewright] in
     pyproject.toml.
     """
-    if not manifests and settings.kubeconfig is None:
-        raise click.UsageError("Missing argument 'MANIFEST…', or --kubeconfig.")
+    if not (manifests or reviews or settings.kubeconfig):
+        raise click.UsageError("Missing argument 'MANIFEST…', --reviews or --kubeconfig.")
     fixes = fix or fix_defaults or diff
     for flag, is_given, needed, is_there in (
         ("--unsafe-fixes", unsafe_fixes, "--fix, --fix-defaults or --diff", fixes),
@@ -183,6 +187,8 @@ def command(
         if is_given and not is_there:
             raise click.UsageError(f"{flag} needs {needed}")
 
+    recorded = [] if reviews is None else list(read_reviews(reviews))
+
     def judged() -> Checker:
         changes = ChangedFiles.of(manifests) if changed_files else ChangedFiles.since(changed)
         paths = (".",) if changed_files else manifests
@@ -191,9 +197,10 @@ def command(
             settings,
             home or settings.namespace or HOME,
             Subjects(
-                sources if manifests else None,
+                sources if manifests or reviews else None,
                 namespace,
                 namespace_labels,
+                recorded,
                 applies=names_namespace(),
             ),
             registry_access=registry_access,

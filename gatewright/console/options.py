@@ -108,6 +108,10 @@ REGISTRY_ACCESS = click.option(
     help="read images from their registries for policies, which cannot decide without",
 )
 
+REVIEWS = click.option(
+    "--reviews", type=FILE, metavar="FILE", help="recorded reviews, or an audit log"
+)
+
 
 class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
     """Labels of a namespace: NAMESPACE=KEY=VALUE,KEY=VALUE, or NAMESPACE= for none."""

@@ -131,7 +131,7 @@ def test_every_command_has_a_help(run, command, flag):
     ("arguments", "usage", "error"),
     [
         (["chek"], "", 'no command "chek"; did you mean "check"?'),
-        (["check"], " check", "Missing argument 'MANIFEST…', or --kubeconfig."),
+        (["check"], " check", "Missing argument 'MANIFEST…', --reviews or --kubeconfig."),
         (
             ["check", "--outptu", "x", "y"],
             " check",

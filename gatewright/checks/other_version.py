@@ -1,0 +1,162 @@
+"""The verdicts of another version of Gatewright on the same objects, by a process of its own.
+
+A wheel is installed into a new virtual environment. An image runs in a container of docker or
+podman, which sees the working directory and the files that the command line names, read-only.
+"""
+
+import os
+import shutil
+import subprocess
+import venv
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+import orjson
+
+from config.documents import DocumentError
+from gatewright.checks.api_rules import SCHEMA
+from gatewright.outputs import InputProblem, ReportedViolation, SourceLocation, SubjectResult
+
+OURS = frozenset({"against", "at", "outputs", "old", "new", "manifests"})
+"""The parameters of `impact` that the other version's `check` does not get as they are."""
+SubjectPlace = tuple[str, str, str, str, int]
+
+
+class OtherVersion:
+    """The verdicts of another version, by object."""
+
+    def __init__(self, name: str, report: Mapping[str, Any]) -> None:
+        """Take the JSON report of the `check` of the version `name`."""
+        self._name = name
+        self._results: dict[SubjectPlace, list[SubjectResult]] = {}
+        for record in report["results"]:
+            result = _result(record)
+            self._results.setdefault(_subject(result), []).append(result)
+        self._compared = set[SubjectPlace]()
+        self.problems = [
+            InputProblem(f"{name}: {each['message']}", _place(each)) for each in report["problems"]
+        ]
+
+    def take(self, result: SubjectResult) -> SubjectResult | None:
+        """Return the other version's result for the object of a result; None if it has none."""
+        found = self._results.get(_subject(result))
+        if found is None:
+            return None
+        self._compared.add(_subject(result))
+        # A report has one of several equal results of a place.
+        return found.pop(0) if len(found) > 1 else found[0]
+
+    def only_there(self) -> Iterator[InputProblem]:
+        """Yield a problem for each object that only the other version judged."""
+        for key, results in self._results.items():
+            if key not in self._compared:
+                title = results[0].title
+                yield InputProblem(f"{title}: judged only by {self._name}", results[0].place)
+
+
+def judge(version: str, arguments: Sequence[str]) -> OtherVersion:
+    """Return the verdicts of `gatewright check` of a version: a wheel, or an image.
+
+    Raises DocumentError if the version cannot be installed or run, or reports no verdicts.
+    """
+    with TemporaryDirectory() as directory:
+        if version.endswith(".whl"):
+            command = [_install(version, Path(directory))]
+        else:
+            command = _container(version, arguments)
+        done = subprocess.run(  # noqa: S603
+            [*command, "check", *arguments],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+    try:
+        return OtherVersion(Path(version).name, orjson.loads(done.stdout))
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise DocumentError(_failure(f"{version}: exit {done.returncode}", done.stderr)) from None
+
+
+def check_arguments(context: click.Context, given: Sequence[str]) -> list[str]:
+    """Return the arguments of a `check` by OLD that judges what an `impact` was given."""
+    values, _, order = context.command.make_parser(context).parse_args(list(given))
+    arguments = ["--no-project-file", "--allow-empty", "-o", "json", "--policies", values["old"]]
+    for param in dict.fromkeys(order):
+        if not isinstance(param, click.Option) or param.name in OURS:
+            continue
+        value = values[param.name]
+        if param.is_flag:
+            arguments.append((param.opts if value else param.secondary_opts)[0])
+        else:
+            for each in value if param.multiple else [value]:
+                arguments += [param.opts[-1], each]
+    return [*arguments, "--", *values["manifests"]]
+
+
+def _install(wheel: str, directory: Path) -> str:
+    """Install a wheel into a new virtual environment, and return the path of its command."""
+    venv.create(directory, with_pip=True)
+    command = [str(directory / "bin/python"), "-m", "pip", "install", "--quiet", wheel]
+    done = subprocess.run(command, check=False, capture_output=True)  # noqa: S603
+    if done.returncode:
+        raise DocumentError(_failure(f"{wheel}: not installed", done.stderr))
+    return str(directory / "bin/gatewright")
+
+
+def _container(image: str, arguments: Sequence[str]) -> list[str]:
+    """Return the command that runs an image with the files that the arguments name."""
+    runner = shutil.which("docker") or shutil.which("podman")
+    if runner is None:
+        raise DocumentError(
+            f"{image}: no wheel (a name that ends in .whl), and no docker or podman runs an image"
+        )
+    here = Path.cwd()
+    named = {Path(each).resolve() for each in arguments if each != "--" and os.path.lexists(each)}
+    mounted = [here, *sorted(path for path in named if not path.is_relative_to(here))]
+    reads_cluster = "--kubeconfig" in arguments
+    return [
+        *(runner, "run", "--rm", f"--network={'host' if reads_cluster else 'none'}"),
+        *(f"--user={os.getuid()}:{os.getgid()}", f"--workdir={here}"),
+        *(f"--volume={path}:{path}:ro" for path in mounted),
+        *(f"--env={name}" for name in sorted(os.environ) if name.startswith("GATEWRIGHT_")),
+        image,
+    ]
+
+
+def _failure(what: str, errors: bytes) -> str:
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return f"{what}: {lines[-1]}" if lines else what
+
+
+def _subject(result: SubjectResult) -> SubjectPlace:
+    place = result.place
+    return result.kind, result.namespace, result.name, place.file, place.line
+
+
+def _result(record: Mapping[str, Any]) -> SubjectResult:
+    violations = (each for each in record["violations"] if each["policy"] != SCHEMA.name)
+    return SubjectResult(
+        kind=record["kind"],
+        namespace=record["namespace"],
+        name=record["name"],
+        verdict=record["verdict"],
+        place=_place(record),
+        violations=tuple(
+            ReportedViolation(
+                policy=each["policy"],
+                message=each["message"],
+                level=each["level"],
+                action=each["action"],
+                path=each["path"],
+                place=_place(each),
+            )
+            for each in violations
+        ),
+        operations=tuple(record["patch"]),
+    )
+
+
+def _place(record: Mapping[str, Any]) -> SourceLocation:
+    return SourceLocation(record["file"], record["line"], record["column"])
