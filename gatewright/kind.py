@@ -1,5 +1,6 @@
 """The public API for kinds: `from gatewright.kind import CustomResource, PlannedKind, Plan`."""
 
+from config import crds
 from config.api.core import QuantityText as Quantity
 from config.api.core import ResourceRequirements, SecurityContext
 from config.api.definition import AGE, Column, Definition, Scale
@@ -56,4 +57,10 @@ __all__ = [
     "Step",
     "inherited",
     "metadata_origin",
+    "render_crds",
 ]
+
+
+def render_crds(*types: type[CustomResource]) -> str:
+    """Return the CustomResourceDefinitions of types as YAML: versions of one kind are one CRD."""
+    return "---\n".join(crds.render(types).values())

@@ -9,5 +9,6 @@ it reads the `observed` state, plans, executes the plan (`apply` sends each `chi
 `conflict_backoff` limits repairs while another of the `writers` reverts them, and `expectations`
 waits until the caches have the controller's own writes. `explanations` reads, seldom, why children
 are not ready, by the rules of `obstacles`. `leader` is the election, and `installations` finds
-other ones; `events`, `metrics` and `health` report to users.
+other ones; `events`, `metrics` and `health` report to users. `hand_written` has the writes of
+hand-written controllers.
 """

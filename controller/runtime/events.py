@@ -46,10 +46,17 @@ class EventRecorder:
     """Records events about objects."""
 
     def __init__(
-        self, client: Client, instance: str, *, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        instance: str,
+        *,
+        reporter: str = REPORTER,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Take the name of this process, and that of its program: the event's source."""
         self._client = client
         self._instance = instance
+        self._reporter = reporter
         self._clock = clock
         self._known: OrderedDict[Identity, _Series] = OrderedDict()
         self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
@@ -120,7 +127,7 @@ class EventRecorder:
         return {
             "metadata": metadata,
             "eventTime": micro_time(datetime.now(UTC)),
-            "reportingController": REPORTER,
+            "reportingController": self._reporter,
             "reportingInstance": self._instance[:128],
             "action": "Reconcile",
             "reason": event.reason,

@@ -13,7 +13,7 @@ from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.conflict_backoff import Conflicts
 from controller.runtime.controller import WORKERS, Controller
-from controller.runtime.events import EventRecorder
+from controller.runtime.events import REPORTER, EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.explanations import Explanations
 from controller.runtime.health import unready
@@ -59,10 +59,12 @@ class Manager:
         workers: int = WORKERS,
         per_object_metrics: bool = True,
         user_agent: str = "gatewright-controller",
+        reporter: str = REPORTER,
     ) -> None:
         """Take the API server; without a lease this process leads from the start.
 
-        `workers` is the default number of concurrent reconciles of a controller.
+        `workers` is the default number of concurrent reconciles of a controller, `reporter` the
+        source of its events.
         """
         self.metrics = ControllerMetrics(registry, per_object=per_object_metrics)
         on_response = partial(self.metrics.responded, endpoint.host)
@@ -79,7 +81,7 @@ class Manager:
         )
         """The client of the controllers, which writes only while this process leads."""
         self.caches = Caches(self.client, namespaces)
-        self.recorder = EventRecorder(self.client, identity)
+        self.recorder = EventRecorder(self.client, identity, reporter=reporter)
         self.installations = (
             Installations(
                 self.election.client, lease, self.recorder, self.metrics.older_installations

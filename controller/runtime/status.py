@@ -191,7 +191,10 @@ def of_type(type: str, conditions: Sequence[JsonObject]) -> JsonObject | None:
 
 
 def condition(type: str, holds: bool, reason: str, message: str = "") -> JsonObject:
-    """Return a condition without the time of its last transition."""
+    """Return a condition without the time of its last transition.
+
+    `reason` is one word in CamelCase, `message` a sentence.
+    """
     return {"type": type, "status": str(holds), "reason": reason, "message": message[:MAX_MESSAGE]}
 
 

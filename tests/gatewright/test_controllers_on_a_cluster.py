@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gatewright.tools.scaffolds.kind_files import NewKind, in_package
+from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Process, Reaper
 from tests.gatewright.documented import blocks
@@ -61,6 +62,7 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
     for name, block in (("widgets", "Widgets"), ("deployments", "Logs")):
         (tmp_path / f"{name}.py").write_text(blocks()[block])
     log = tmp_path / "deployments.log"
+    mark = control_plane.audit_mark()
     with (
         running(tmp_path / "widgets.log", sys.executable, str(tmp_path / "widgets.py"), **where),
         running(log, sys.executable, str(tmp_path / "deployments.py"), **where) as deployments,
@@ -68,6 +70,8 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
         control_plane.kubectl("apply", "-n", namespace, "-f", "-", input=COGS)
         available = "--for=jsonpath={.status.availableReplicas}=2"
         control_plane.kubectl("wait", available, "widget/cogs", "-n", namespace, "--timeout=30s")
+        ready = "--for=condition=Ready"
+        control_plane.kubectl("wait", ready, "widget/cogs", "-n", namespace, "--timeout=30s")
         until_logged(deployments, "saw deployment")
     saw = [
         line
@@ -75,6 +79,12 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
         if line["message"] == "saw deployment"
     ]
     assert {(line["name"], line["replicas"]) for line in saw} == {(f"{namespace}/cogs", 2)}
+    written = [
+        each["objectRef"]["resource"]
+        for each in control_plane.audit_events(mark, namespace=namespace, verb=WRITES)
+        if each["userAgent"] == "widgets" and each["responseStatus"]["code"] < 300
+    ]
+    assert (written.count("deployments"), written.count("events")) == (1, 1)
 
 
 @pytest.mark.controlplane

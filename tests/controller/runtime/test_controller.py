@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -176,6 +178,30 @@ async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
         configmap(server)
         for _ in range(3):
             await looks.get()
+
+
+async def test_a_requeue_has_back_off_until_it_is_not_asked_for(
+    server: FakeApiServer, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a failure, 1, 2, 4 … times the first delay, but it is no error."""
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.0)
+    at, ended = list[float](), asyncio.Event()
+
+    async def reconcile(request: ReconcileRequest) -> Result:
+        at.append(time.monotonic())
+        if len(at) < 4:
+            return Result(requeue=True)
+        ended.set()
+        return Result()
+
+    async with running(server, reconcile) as manager:
+        configmap(server)
+        await ended.wait()
+    pauses = [after - before for before, after in pairwise(at)]
+    assert all(pause >= least for pause, least in zip(pauses, (0.01, 0.02, 0.04), strict=True))
+    results = {"controller": "test", "result": "requeue"}
+    total = manager.metrics.registry.get_sample_value("controller_runtime_reconcile_total", results)
+    assert (total, counted(manager, "errors")) == (3, 0)
 
 
 async def test_all_is_looked_at_again_now_and_then(
