@@ -62,14 +62,25 @@ def test_a_pod_template_that_cannot_start_can_be_corrected(laptop: Laptop, names
     laptop.wait("postgresql/pg", "condition=Ready", namespace)
 
 
-def test_what_a_quota_forbids_is_in_the_condition_of_every_kind(
-    laptop: Laptop, namespace: str
+NO_PODS = {**named("v1", "ResourceQuota", "none"), "spec": {"hard": {"pods": "0"}}}
+NO_CPU = {
+    **named("v1", "LimitRange", "none"),
+    "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1m"}}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "text"),
+    [(NO_PODS, "exceeded quota: none"), (NO_CPU, "maximum cpu usage per Pod is 1m")],
+    ids=["ResourceQuota", "LimitRange"],
+)
+def test_what_forbids_pods_is_in_the_condition_of_every_kind(
+    laptop: Laptop, namespace: str, obstacle: Object, text: str
 ) -> None:
     """Deployments report it; of StatefulSets and Jobs only events do."""
-    quota = {"hard": {"pods": "0"}}
-    none = {**named("v1", "ResourceQuota", "none"), "spec": quota}
-    laptop.kubectl("apply", "-n", namespace, "-f-", input=none)
-    laptop.wait("resourcequota/none", "jsonpath={.status.hard.pods}=0", namespace)
+    laptop.kubectl("apply", "-n", namespace, "-f-", input=obstacle)
+    if obstacle["kind"] == "ResourceQuota":
+        laptop.wait("resourcequota/none", "jsonpath={.status.hard.pods}=0", namespace)
     objects = [
         *databases(ENOUGH),
         named("example.com/v1", "Widget", "gears", replicas=1),
@@ -77,22 +88,46 @@ def test_what_a_quota_forbids_is_in_the_condition_of_every_kind(
     ]
     for object in objects:
         laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
+    kinds = "appstack,ecommerceplatform,postgresql,widget,webapp"
+    laptop.gatewright.until(
+        "every condition names it",
+        lambda: len(reasons(laptop, namespace, kinds, text)) >= len(objects),
+    )
 
-    def all_say_so() -> bool:
-        found = laptop.kubectl(
-            "get", "appstack,ecommerceplatform,postgresql,widget,webapp", "-n", namespace, "-o=json"
-        )
-        ready = [
-            condition
-            for each in json.loads(found)["items"]
-            for condition in each.get("status", {}).get("conditions", ())
-            if condition["type"] == "Ready"
-        ]
-        said = [each for each in ready if "exceeded quota: none" in each["message"]]
-        assert not said or {each["reason"] for each in said} == {"FailedCreate"}
-        return len(said) >= len(objects)
 
-    laptop.gatewright.until("every condition names the quota", all_say_so)
+def reasons(laptop: Laptop, namespace: str, kinds: str, text: str) -> list[str]:
+    """Return the objects whose condition Ready has a text; each has the reason FailedCreate."""
+    found = laptop.kubectl("get", kinds, "-n", namespace, "-o=json")
+    conditions = [
+        (each["kind"], condition)
+        for each in json.loads(found)["items"]
+        for condition in each.get("status", {}).get("conditions", ())
+        if condition["type"] == "Ready" and text in condition["message"]
+    ]
+    assert {condition["reason"] for _, condition in conditions} <= {"FailedCreate"}
+    return sorted(kind for kind, _ in conditions)
+
+
+def test_what_pod_security_forbids_is_in_the_condition(laptop: Laptop) -> None:
+    """In a restricted namespace, a WebApp as root has the whole reason; the other kinds run."""
+    namespace = laptop.create_namespace(**{"pod-security.kubernetes.io/enforce": "restricted"})
+    objects = [
+        *databases(ENOUGH),
+        named("example.com/v1", "Widget", "gears", replicas=1),
+        named("example.com/v1", "WebApp", "shop", replicas=1, image="registry.company.com/a:v1"),
+    ]
+    for object in objects:
+        laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
+    text = 'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false'
+    laptop.gatewright.until(
+        "the WebApp says so",
+        lambda: reasons(laptop, namespace, "webapp", text) == ["WebApp"],
+    )
+    for owner in ("appstack/stack", "ecommerceplatform/platform"):
+        laptop.wait(owner, "condition=DatabaseReady", namespace)
+    for owner in ("postgresql/pg", "widget/gears"):
+        laptop.wait(owner, "condition=Ready", namespace)
+    laptop.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
 def test_a_dump_that_cannot_start_is_reported(laptop: Laptop, namespace: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.conftest import CONFIG, Laptop
+from tests.e2e.conftest import CONFIG, Cluster, Laptop
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
@@ -66,8 +66,8 @@ STACK: Object = {
 SAMPLES = ("my-webapp", "shop-config", "cats-vs-dogs", "nightly-backup")
 
 
-def restored(object: Object) -> Object:
-    """Return what a backup tool creates again of an object."""
+def restored(object: Object, *, keep_volumes: bool) -> Object:
+    """Return what a backup tool creates again of an object; a claim's volume is new by default."""
     metadata = {
         key: value for key, value in object["metadata"].items() if key not in NEW_IN_A_CLUSTER
     }
@@ -75,8 +75,9 @@ def restored(object: Object) -> Object:
         "metadata": metadata
     }
     match object["kind"]:
-        case "PersistentVolumeClaim":  # its volume comes from a snapshot
-            again["spec"].pop("volumeName", None)
+        case "PersistentVolumeClaim":
+            if not keep_volumes:
+                again["spec"].pop("volumeName", None)
             notes = metadata.get("annotations", {})
             metadata["annotations"] = {k: v for k, v in notes.items() if "kubernetes.io" not in k}
         case "Service" if again["spec"].get("clusterIP") != "None":
@@ -93,15 +94,26 @@ def restored(object: Object) -> Object:
     return again
 
 
-def backed_up(laptop: Laptop, namespace: str) -> list[Object]:
+def backed_up(cluster: Cluster, namespace: str) -> list[Object]:
     """Return all objects in the order of a restore."""
-    found = json.loads(laptop.kubectl("get", ",".join(ORDER), "-n", namespace, "-o=json"))["items"]
+    found = json.loads(cluster.kubectl("get", ",".join(ORDER), "-n", namespace, "-o=json"))["items"]
     return [each for each in found if each["metadata"]["name"] != "kube-root-ca.crt"]
 
 
 def listed(objects: list[Object]) -> Object:
     """Return a list of objects for kubectl."""
     return {"apiVersion": "v1", "kind": "List", "items": objects}
+
+
+def restore(
+    cluster: Cluster, namespace: str, objects: list[Object], *, keep_volumes: bool = False
+) -> None:
+    """Create objects again; like Velero, skip what the controller has created meanwhile."""
+    again = listed([restored(each, keep_volumes=keep_volumes) for each in objects])
+    done = cluster.plane.kubectl("create", "-n", namespace, "-f-", input=again, check=False)
+    errors = [each for each in done.stderr.splitlines() if "Warning" not in each]
+    assert [each for each in errors if "AlreadyExists" not in each] == []
+    assert [each for each in errors if "secrets" in each or "persistentvolumeclaims" in each] == []
 
 
 def contents(laptop: Laptop, namespace: str) -> dict[str, Any]:
@@ -145,12 +157,7 @@ def test_a_namespace_is_restored_from_a_backup(laptop: Laptop) -> None:
     assert {"shop-credentials", "shop-user-app-user"} <= before.keys()
     laptop.kubectl("delete", "namespace", namespace, "--timeout=60s")
     laptop.kubectl("create", "namespace", namespace)
-    again = listed([restored(each) for each in backup])
-    done = laptop.plane.kubectl("create", "-n", namespace, "-f-", input=again, check=False)
-    # Like Velero, skip what the controller has created meanwhile: its parent came before it.
-    errors = [each for each in done.stderr.splitlines() if "Warning" not in each]
-    assert [each for each in errors if "AlreadyExists" not in each] == []
-    assert [each for each in errors if "secrets" in each or "persistentvolumeclaims" in each] == []
+    restore(laptop, namespace, backup)
     wait_ready(laptop, namespace)
     assert contents(laptop, namespace) == before
     assert owned(laptop, namespace) == owners

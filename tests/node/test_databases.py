@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.databases.s3 import BUCKET
+from tests.e2e.test_restore import backed_up, restore
 from tests.node.conftest import Figures
 from tests.node.installation import Installation
 from tests.node.store import NodeStore
@@ -128,6 +129,23 @@ def test_a_backup_is_stored_and_restored(database: Installation) -> None:
         kubectl("create", "-f", "-", input=job)
         wait_complete(database, "job/restore")
     assert sql(database, "db-0", "SELECT count(*) FROM orders", "shop_restored") == "2"
+
+
+def test_a_namespace_is_restored_with_its_data(database: Installation) -> None:
+    """Deleted and restored in a backup tool's order: the password and the rows are those of before."""
+    kubectl = database.cluster.kubectl
+    stored, before = backed_up(database.cluster, NAMESPACE), password(database)
+    claims = [each for each in stored if each["kind"] == "PersistentVolumeClaim"]
+    volumes = [each["spec"]["volumeName"] for each in claims]
+    kubectl("delete", "namespace", NAMESPACE, "--timeout=50s")
+    for volume in volumes:  # retained volumes stand for those of a snapshot
+        kubectl("patch", "pv", volume, "--type=merge", "-p", '{"spec":{"claimRef":null}}')
+    kubectl("create", "namespace", NAMESPACE)
+    restore(database.cluster, NAMESPACE, stored, keep_volumes=True)
+    wait_ready(database, "postgresql/db")
+    assert password(database) == before
+    database.until("it has its rows", lambda: over_network_rows(database) == "2")
+    database.until("the standby follows", lambda: streams(database))
 
 
 def backup(endpoint: str) -> Iterator[dict]:
