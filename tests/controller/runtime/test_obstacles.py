@@ -187,3 +187,30 @@ async def test_pods_and_events_are_read_seldom_and_only_while_a_child_waits(
         assert known.due_in(SHOP) == FIRST_LOOK
         assert await known.explain(SHOP, []) == {}
         assert known.due_in(SHOP) is None
+
+
+async def test_a_volume_that_cannot_be_mounted_is_found_in_the_pods_events(
+    server: ApiServer,
+) -> None:
+    """The pod itself only says `ContainerCreating`; once it is mounted, nothing is reported."""
+    clock = [0.0]
+    spec = {"selector": {"matchLabels": {"app": "shop"}}, "replicas": 1}
+    metadata = {"name": "shop", "namespace": "default"}
+    child = server.create(STATEFUL_SET, {"metadata": metadata, "spec": spec})
+    uid = child["metadata"]["uid"]
+    creating = server.create(POD, pod(owner=uid))
+    server.change(POD, "shop-0", {"status": waits("ContainerCreating")}, "default", "status")
+    about = creating["metadata"]["uid"]
+    note = 'MountVolume.SetUp failed for volume "config": configmap "shop" not found'
+    server.create(EVENT, event(1, "Normal", "SuccessfulCreate", about=uid))
+    server.create(EVENT, event(2, "Normal", "Scheduled", about=about))
+    server.create(EVENT, event(3, "Warning", "FailedMount", note, about=about))
+    async with Client(server.endpoint) as client:
+        known = Explanations(client, lambda: clock[0])
+        await known.explain(SHOP, [child])
+        clock[0] += FIRST_LOOK
+        problem = Problem(f"pod shop-0: {note}", "FailedMount")
+        assert await known.explain(SHOP, [child]) == {uid: problem}
+        server.create(EVENT, event(4, "Normal", "Pulling", about=about))
+        clock[0] += known.due_in(SHOP) or 0
+        assert await known.explain(SHOP, [child]) == {}
