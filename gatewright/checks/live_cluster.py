@@ -22,6 +22,7 @@ from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest, judged
 from webhook.known import Known
 from webhook.policy_sets.bound_objects import document_of
+from webhook.policy_sets.policy_set import without_cases
 from webhook.server import cluster_policies
 
 # Label and name of the ConfigMap with the chart's policies.
@@ -55,7 +56,7 @@ class Live:
             if each["metadata"]["name"].endswith(NAMED):
                 for key, text in sorted((each.get("data") or {}).items()):
                     source = f"ConfigMap {self._home}/{each['metadata']['name']} {key}"
-                    found += parse_documents(text.encode(), source)
+                    found += without_cases(parse_documents(text.encode(), source))
         for resource in cluster_policies.RESOURCES:
             found += [
                 Document.of_object(document_of(each), title_of(each))

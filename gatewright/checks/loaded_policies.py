@@ -15,7 +15,7 @@ from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifes
 from webhook.known import Known
 from webhook.policy_sets.admission_policies import joined
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, in_force, read
+from webhook.policy_sets.policy_set import PolicySet, in_force, read, without_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class PoliciesInForce:
         replace those of the same name in `more`. Raises PolicySetError if an object is invalid,
         DocumentError if `sources` have no policy.
         """
+        documents = without_cases(documents)
         found = read(documents, catalogue(), kinds, is_offline=True)
         if sources and not found.policies:
             raise DocumentError(f"{', '.join(map(str, sources))}: no policies")

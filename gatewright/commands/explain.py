@@ -15,7 +15,7 @@ from gatewright.explain.policy_pages import fixes, parameters, reads_registries,
 from webhook.engine import Policy
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import read
+from webhook.policy_sets.policy_set import read, without_cases
 
 CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
 
@@ -35,7 +35,7 @@ def command(settings: Settings, policy: str) -> None:
     policies = catalogue()
     is_module = policy.endswith(".py")
     if policy not in policies and not is_module and (policy in presets() or Path(policy).exists()):
-        _explain_objects(documents_at([policy_path(policy)]))
+        _explain_objects(without_cases(documents_at([policy_path(policy)])))
         return
     if is_module:
         raise click.BadParameter(

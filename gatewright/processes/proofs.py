@@ -13,7 +13,13 @@ from config.settings import Settings
 from kube.resource import JsonObject
 from kube.watched import WatchedObject
 from webhook.policy_sets.bound_objects import Catalogue, document_of
-from webhook.policy_sets.policy_set import PolicySet, carries_cases, is_case_file, read
+from webhook.policy_sets.policy_set import (
+    PolicySet,
+    carries_cases,
+    is_case_file,
+    read,
+    without_cases,
+)
 from webhook.server.policy_files import documents_of
 
 
@@ -55,7 +61,7 @@ class Proofs:
                 [each for name in self._presets for each in read_documents(case_file(name))]
             )
             self._are_presets_proved = True
-        policies = [each for each in documents if not is_case_file(each.value)]
+        policies = without_cases(documents)
         carried = [each for each in policies if carries_cases(each.value)]
         files = [each for each in documents if is_case_file(each.value)]
         self._prove([*files, *carried], policies)

@@ -31,6 +31,11 @@ def is_case_file(value: Any) -> bool:
     return isinstance(value, dict) and not is_object and isinstance(value.get("cases"), list)
 
 
+def without_cases(documents: Iterable[Document]) -> list[Document]:
+    """Return the documents that are not case files."""
+    return [each for each in documents if not is_case_file(each.value)]
+
+
 def is_policy_object(value: Any) -> bool:
     """Return whether a document is meant as an object of Gatewright's policy API."""
     return isinstance(value, dict) and value.get("apiVersion") == API_VERSION
@@ -70,7 +75,7 @@ def read(
     `kinds` are the judged kinds that the table of kinds lacks; `is_offline` is as for
     native_policies. Case files beside the policies are left out: the processes run them.
     """
-    documents = [each for each in documents if not is_case_file(each.value)]
+    documents = without_cases(documents)
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
     places: dict[tuple[str | None, str], Document] = {}
     exceptions: list[tuple[BoundException, Document]] = []

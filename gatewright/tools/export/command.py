@@ -10,7 +10,7 @@ from gatewright.console.terminal import complain, echo
 from gatewright.outputs import write_file
 from gatewright.tools.export import export, static_files, text_of
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import read
+from webhook.policy_sets.policy_set import read, without_cases
 
 
 @click.command
@@ -30,7 +30,7 @@ def command(format: str, sets: tuple[Path, ...], *, directory: Path | None) -> i
     that CEL expresses exactly. Losses are printed on standard error and written as comments. Exit
     code 1: some policies are not exported.
     """
-    documents = documents_at(sets)
+    documents = without_cases(documents_at(sets))
     read(documents, catalogue())  # an invalid object is an error
     exported = list(export(documents, static=directory is not None))
     for each in exported:
