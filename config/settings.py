@@ -165,6 +165,11 @@ class Settings(BaseModel):
         "openreports",
         description="API of the reports: openreports.io/v1alpha1 or wgpolicyk8s.io/v1alpha2",
     )
+    measure_enforcement: bool = Field(
+        False,
+        description="measure each minute, by dry runs that must be denied, whether policies in "
+        "force are enforced",
+    )
     kubernetes_policies: bool = Field(
         True, description="also judge existing objects by the cluster's ValidatingAdmissionPolicies"
     )

@@ -7,5 +7,6 @@ adds those of tenants, with a `narrowing` of each kind to its namespaces. `calls
 selectors and match conditions, `configurations` into the webhook configurations, and `registrar`
 writes and counts (`metrics`) them once `probe` gets an answer from a
 webhook. `conversion` does the same for CRDs; both derive from `upkeep`. `policy_statuses` writes
-the status of policy objects.
+the status of policy objects. `enforcement` measures whether the API server denies what policies
+deny; `enforcement_answers` judges its answers.
 """

@@ -54,6 +54,7 @@ class PolicyStatuses:
         is_compiled: Callable[[str, str, int], bool] = lambda key, uid, generation: True,
         audited: Callable[[str, JsonObject], Mapping[str, Any]] = lambda key, status: {},
         is_widened: Callable[[str], bool] = lambda key: False,
+        enforced: Callable[[str, JsonObject], JsonObject | None] = lambda key, status: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take a function that returns the policies in force, or None until all have been read.
@@ -64,6 +65,8 @@ class PolicyStatuses:
         cases waits for that. `audited` returns the status
         fields that the last audit sets, from the object's key and current status. `is_widened`
         returns whether requests from more namespaces than the object selects are sent for it.
+        `enforced` returns the condition Enforced, or None, from the object's key and current
+        status.
         """
         self._client = client
         self._cache = cache
@@ -74,6 +77,7 @@ class PolicyStatuses:
         self._is_compiled = is_compiled
         self._audited = audited
         self._is_widened = is_widened
+        self._enforced = enforced
         self._now = now
 
     def controller(self, metrics: ControllerMetrics) -> Controller:
@@ -104,6 +108,8 @@ class PolicyStatuses:
         conditions = [ready]
         if ready["reason"] == IN_FORCE and self._is_widened(request.key):
             conditions.append(condition(NARROW, False, "Widened", WIDENED))
+        if (enforced := self._enforced(request.key, old)) is not None:
+            conditions.append(enforced)
         new = {
             "observedGeneration": generation,
             "conditions": dated(

@@ -16,6 +16,10 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+import orjson
+
+from config.api.match import LabelSelector
+from config.faults import parse
 from controller.registration.configurations import (
     DOMAIN,
     MUTATING,
@@ -36,6 +40,7 @@ from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.resource import JsonObject, Resource
 from webhook.engine import Engine
+from webhook.engine.match import Labels, compile_selector
 
 WIDENED = (
     "%s policies select namespaces by more different labels than webhooks can express: requests "
@@ -130,6 +135,19 @@ class Registrar(Upkeep):
         is_active = trusted is not None
         webhooks = self._registered[1].webhooks(resource, address, active=is_active)
         return DesiredPart(webhooks, address, is_active and not self._has_rules(stored))
+
+    @property
+    def namespace_selectors(self) -> Sequence[Callable[[Labels], bool]]:
+        """The distinct namespace selectors of the validating webhooks, as predicates on labels."""
+        if self._registered is None:
+            return ()
+        found = {
+            orjson.dumps(call.namespace_selector): call.namespace_selector
+            for sort, calls in self._registered[1].calls.items()
+            if not sort.mutating
+            for call in calls.targets
+        }
+        return [compile_selector(parse(LabelSelector, each)) for each in found.values()]
 
     def ready(self) -> str | None:
         """Return why the API server calls no webhook yet, or None.

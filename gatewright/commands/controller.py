@@ -48,6 +48,7 @@ from kube.credentials import load
     "audit_interval",
     "audit_qps",
     "audit_reports",
+    "measure_enforcement",
     "kubernetes_policies",
     *POLICIES,
     *REGISTRIES,

@@ -48,6 +48,7 @@ from webhook.server.policy_files import policy_set_of
     "audit_interval",
     "audit_qps",
     "audit_reports",
+    "measure_enforcement",
     "record_reviews",
     "record_share",
     "metrics_listen",

@@ -46,6 +46,7 @@ def policies_of(
         objects,
         metrics,
         config_map,
+        proofs.carried,
     )
     policies.refresh()
     return policies

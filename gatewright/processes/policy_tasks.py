@@ -8,11 +8,14 @@ from config.settings import Settings
 from controller.audit.audit import FIGURES, REQUEST, Audit
 from controller.registration.configurations import SYSTEM_NAMESPACES
 from controller.registration.demands import PolicyId
+from controller.registration.enforcement import EnforcementProbe
+from controller.registration.enforcement_answers import ENFORCED
 from controller.registration.policy_statuses import PolicyStatuses
 from controller.runtime.controller import Controller
 from controller.runtime.manager import Manager
+from controller.runtime.status import of_type
 from controller.runtime.types import ReconcileRequest
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from webhook.policy_sets.catalogue import catalogue
 from webhook.registries.cache import ImageLookUps
 from webhook.server.cluster_policies import EXCEPTION, RESOURCES, ObjectId
@@ -51,6 +54,7 @@ class PolicyTasks:
         self._widened = set[ObjectId]()
         self._statuses = {each: self._status_controller(each, manager, home) for each in RESOURCES}
         self._audit: Audit | None = None
+        self.enforcement: EnforcementProbe | None = None
         self._after_policies: list[tuple[Controller, ReconcileRequest]] = []
         if settings.audit:
             self._audit = Audit(
@@ -91,6 +95,7 @@ class PolicyTasks:
             ),
             audited=partial(self._audit_status, resource),
             is_widened=lambda key: (resource, key) in self._widened,
+            enforced=partial(self._enforced, resource),
         )
         controller = statuses.controller(manager.metrics)
         manager.add(controller)
@@ -118,6 +123,26 @@ class PolicyTasks:
         }
         self._widened = widened
         self._enqueue_statuses(changed)
+
+    def on_measured(self, titles: Iterable[str]) -> None:
+        """Report the policies whose measured enforcement changed."""
+        cluster, tenants, _ = RESOURCES
+        found = [(tenants if "/" in title else cluster, title) for title in titles]
+        self._enqueue_statuses(each for each in found if each[1] in self._caches[each[0]])
+
+    def _enforced(
+        self, resource: Resource, key: str, status: Mapping[str, Any]
+    ) -> JsonObject | None:
+        """Return the condition Enforced: as measured, or before that the object's present one."""
+        if self.enforcement is None or resource == EXCEPTION:
+            return None
+        if (found := self.enforcement.of(key)) is not None:
+            return found.condition()
+        if not self.enforcement.is_measured(key):
+            return None
+        kept = of_type(ENFORCED, status.get("conditions") or [])
+        fields = ("type", "status", "reason", "message")
+        return None if kept is None else {field: kept[field] for field in fields}
 
     def _on_audit_judged(self) -> None:
         self._enqueue_statuses(

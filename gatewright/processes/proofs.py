@@ -22,6 +22,8 @@ from webhook.policy_sets.policy_set import (
 )
 from webhook.server.policy_files import documents_of
 
+MAX_DENIED = 100
+
 
 class Proofs:
     """Reads the policies of a process, and proves policies by the cases that they carry.
@@ -48,6 +50,7 @@ class Proofs:
         named = {name for name, path in presets().items() if path in self._paths}
         self._presets = sorted({*named, *settings.preset_cases})
         self._are_presets_proved = False
+        self._denied: dict[str, list[JsonObject]] = {}  # by policy object; "" for the set
 
     def read(self) -> PolicySet:
         """Return the policies of files and the ConfigMap, whose cases pass.
@@ -64,18 +67,27 @@ class Proofs:
         policies = without_cases(documents)
         carried = [each for each in policies if carries_cases(each.value)]
         files = [each for each in documents if is_case_file(each.value)]
-        self._prove([*files, *carried], policies)
+        self._denied[""] = self._prove([*files, *carried], policies)
         return found
+
+    def carried(self) -> list[JsonObject]:
+        """Return objects that cases create, and expect to be denied."""
+        return [object for found in list(self._denied.values()) for object in found]
 
     def prove_object(self, stored: JsonObject) -> None:
         """Run the cases of a policy object of the cluster. Raises FailedCasesError."""
         document = document_of(stored)
+        title = f"{document['kind']} {document['metadata']['name']}"
+        self._denied.pop(title, None)
         if carries_cases(document):
-            title = f"{document['kind']} {document['metadata']['name']}"
-            self._prove([Document.of_object(document, title)])
+            self._denied[title] = self._prove([Document.of_object(document, title)])
 
-    def _prove(self, cases: Sequence[Document], carrier: Sequence[Document] = ()) -> None:
-        if cases:
-            from webhook.harness.proof import prove
+    def _prove(
+        self, cases: Sequence[Document], carrier: Sequence[Document] = ()
+    ) -> list[JsonObject]:
+        """Run the cases; return at most MAX_DENIED of the objects that they expect to be denied."""
+        if not cases:
+            return []
+        from webhook.harness.proof import prove
 
-            prove(cases, self._catalogue, self._home, carrier=carrier)
+        return prove(cases, self._catalogue, self._home, carrier=carrier)[:MAX_DENIED]

@@ -13,8 +13,9 @@ from config.crds import of_several_versions
 from config.settings import Settings
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.registration.certificates import CertificateNames, Certificates, service_names
-from controller.registration.configurations import Service, Timeouts
+from controller.registration.configurations import SYSTEM_NAMESPACES, Service, Timeouts
 from controller.registration.conversion import Conversion
+from controller.registration.enforcement import EnforcementProbe
 from controller.registration.registrar import Registrar
 from controller.runtime.cache import Cache
 from controller.runtime.manager import Manager
@@ -98,6 +99,20 @@ def register(
     registration = registrar.controller(manager.metrics, also=caches)
     manager.add(registration)
     tasks.add(registration, registrar.request)
+    if settings.measure_enforcement:
+        # Imported here: the harness and its examples take some megabytes.
+        from gatewright.processes.denied_requests import denied_requests
+
+        tasks.enforcement = EnforcementProbe(
+            manager.client,
+            lambda: tasks.policies.engine,
+            denied_requests(tasks.policies.carried),
+            lambda: registrar.namespace_selectors,
+            manager.metrics.registry,
+            excluded_namespaces=[*SYSTEM_NAMESPACES, *excluded],
+            on_changed=tasks.on_measured,
+        )
+        manager.add(tasks.enforcement.controller(manager.metrics))
     conversion = Conversion(
         manager.client,
         manager.caches,

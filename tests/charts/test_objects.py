@@ -266,7 +266,7 @@ def test_queries_use_existing_metrics_and_labels(render):
             for label in re.findall(r"(\w+)=", labels)
         }
         plain = re.sub(r"\bby \([^)]*\)|{[^}]*}|\[[^]]*\]", "", query)
-        series = set(re.findall(r"[a-z]\w*(?![\w(]|\s*\()", plain)) - {"or", "time"}
+        series = set(re.findall(r"[a-z]\w*(?![\w(]|\s*\()", plain)) - {"and", "or", "time"}
         assert series <= known.keys(), query
         for each in series:
             assert by | selected <= known[each], query
@@ -279,7 +279,7 @@ def test_queries_use_existing_metrics_and_labels(render):
         }
         assert labels <= kept, query
         asked |= series
-    assert len(asked) == 21
+    assert len(asked) == 22
 
 
 def test_without_leader_election_there_is_no_leader_alert(render):
@@ -303,6 +303,11 @@ def test_alerts_on_admission(render):
         "WebhookDown": 'absent(up{job="gatewright-webhook-metrics"} == 1)',
         "WebhookCertificateExpires": f"min({expires}) - time() < 7 * 86400",
         "PolicySetRefused": "increase(gatewright_policy_reload_errors_total[10m]) > 0",
+        "PolicyNotEnforced": "min by (policy) (gatewright_policy_enforced) == 0",
+        "EnforcementUnknown": (
+            "min by (policy) (gatewright_policy_enforced) < 0 and "
+            "max by (policy) (max_over_time(gatewright_policy_enforced[6h])) == 1"
+        ),
         "RegistryFails": ("sum by (host) (increase(gatewright_registry_failures_total[10m])) > 10"),
     }
 

@@ -319,5 +319,5 @@ def test_an_unknown_kind_of_policy_object_fails(template, tmp_path: Path):
 
 @pytest.mark.parametrize("lines", [len((CHART / "values.yaml").read_text().splitlines())])
 def test_the_values_can_be_read_at_once(lines):
-    """One file, at most 290 lines."""
-    assert lines <= 290
+    """One file, at most 300 lines."""
+    assert lines <= 300

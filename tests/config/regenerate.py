@@ -5,9 +5,11 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 import yaml
@@ -19,7 +21,7 @@ from config.settings import PREFIX, Settings
 from controller.audit.metrics import AuditMetrics
 from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
-from controller.registration.metrics import RegistrationMetrics
+from controller.registration.metrics import EnforcementMetrics, RegistrationMetrics
 from controller.rights import of_kinds, rules_of
 from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
@@ -42,6 +44,8 @@ from webhook.registries.cache import RegistryMetrics
 from webhook.server.cluster_data import RESOURCES
 from webhook.server.metrics import WebhookMetrics
 
+ALIKE = frozenset({"ReplicaSet", "ReplicationController", "DaemonSet", "Job", "PodTemplate"})
+MOST_EXAMPLES = 3  # of one policy and kind
 ROOT = Path(__file__).parents[2]
 CHART = "charts/gatewright"
 HEADER_OF_SETTINGS = (
@@ -160,6 +164,31 @@ def _example(name: str) -> Trial | None:
     return next((each for outcome in outcomes for each in trials if outcome(each)), None)
 
 
+def violations() -> str:
+    """Examples of violations: for each policy some small objects that it denies, by default first."""
+    found: dict[str, list[Any]] = {}
+    for name in sorted(catalogue()):
+        objects: list[tuple[bool, int, str]] = []
+        for trial in trials_of_policy(name):
+            admission, object = trial.admission, trial.admission.object
+            is_plain = not trial.looks_up and not trial.derived and not admission.subresource
+            if object is None or admission.old_object is not None or not is_plain:
+                continue
+            if isinstance(trial.expect, ExpectedAnswer) and trial.expect.denied:
+                is_default = not trial.engine.policies[0].params.model_fields_set
+                text = json.dumps(object, sort_keys=True)
+                objects.append((not is_default, len(text), text))
+        chosen, numbers = list[Any](), Counter[str]()
+        for *_, text in sorted(set(objects)):
+            object = json.loads(text)
+            numbers[object["kind"]] += 1
+            if numbers[object["kind"]] <= MOST_EXAMPLES and object["kind"] not in ALIKE:
+                chosen.append(object)
+        if chosen:
+            found[name] = chosen
+    return json.dumps(found, separators=(",", ":")).replace("]}],", "]}],\n") + "\n"
+
+
 def from_code() -> dict[str, str]:
     """The reference, generated from types, kinds, settings and collectors; and the list of the pages of kinds."""
     return {
@@ -168,6 +197,7 @@ def from_code() -> dict[str, str]:
             crds.kinds(), {kind.type: kind for kind in own_kinds()}
         ),
         "gatewright/tools/playground/examples.json": playground_examples(),
+        "webhook/harness/violations.json": violations(),
         "docs/reference/report.schema.json": reference.report_schema(),
         **{
             f"docs/reference/{name}": text
@@ -233,6 +263,7 @@ def collectors() -> dict[str, CollectorRegistry]:
         shared.counter(counts.name, counts.about)
     AuditMetrics(controller, timedelta())
     RegistrationMetrics(controller)
+    EnforcementMetrics(controller)
     shared.registry = kind
     KindMetrics("WebApp", shared)
     return {

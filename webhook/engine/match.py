@@ -12,6 +12,7 @@ from webhook.engine.request import NAMESPACE_LABELS, PARENT, Request
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
 Labels = Mapping[str, str]
+LabeledNamespace = tuple[str, Labels]
 LabelValues = tuple[
     str, frozenset[str] | None
 ]  # a label, and the values that it may have; None: any

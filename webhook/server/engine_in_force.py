@@ -3,12 +3,12 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Never
 
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from kube.watched import WatchedObject
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import refuse_conflict
@@ -38,8 +38,11 @@ class Policies:
         objects: PolicyObjects,
         metrics: WebhookMetrics,
         config_map: WatchedObject | None = None,
+        carried: Callable[[], Sequence[JsonObject]] = tuple,
     ) -> None:
         """Take the files at `paths`, and a ConfigMap, both of which `read` reads.
+
+        `carried` returns objects that are denied, of cases that policies carry.
 
         `read` and `build` raise ValueError or OSError for errors; so does the constructor, if
         nothing has to be awaited.
@@ -49,6 +52,7 @@ class Policies:
         """The version of the set in force: processes with the same version give the same
         verdicts."""
         self.objects = objects
+        self.carried = carried
         self._config_map = config_map
         self._read = read
         self._build = build

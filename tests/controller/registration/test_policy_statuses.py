@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from config.documents import read_documents
+from controller.registration.enforcement_answers import Enforcement
 from controller.registration.policy_statuses import PolicyStatuses
 from controller.runtime.cache import Cache
 from controller.runtime.types import ReconcileRequest
@@ -86,6 +87,7 @@ class Statuses:
         self.refusals: dict[str, tuple[str, str]] = {}
         self.compiled = True
         self.widened = set[str]()
+        self.enforced: dict[str, dict[str, str]] = {}
         self.cache = Cache(client, resource, ())
         self.cache.filter.keep_all()
         self.reconciler = PolicyStatuses(
@@ -97,6 +99,7 @@ class Statuses:
             refusal=self.refusals.get,
             is_compiled=lambda key, uid, generation: self.compiled,
             is_widened=lambda key: key in self.widened,
+            enforced=lambda key, status: self.enforced.get(key),
             now=lambda: self.now,
         )
         self._changed = asyncio.Event()
@@ -272,6 +275,22 @@ async def test_the_status_of_a_policy_with_cases_waits_for_them(server, statuses
         assert (await running.reconciled("few"))[0] == ready(
             "False", "CaseFailed", 'case "none": expected allowed'
         )
+
+
+async def test_the_status_tells_whether_a_policy_is_enforced(server, statuses):
+    """It has what was measured as its condition Enforced."""
+    server.create(CLUSTER, policy())
+    async with statuses(CLUSTER) as running:
+        running.enforced["few"] = Enforcement("Unknown", "Forbidden", "a right").condition()
+        _, enforced = (await running.reconciled("few"))[0]["conditions"]
+        times = {"observedGeneration": 1, "lastTransitionTime": enforced["lastTransitionTime"]}
+        assert enforced == {
+            "type": "Enforced",
+            "status": "Unknown",
+            "reason": "Forbidden",
+            "message": "a right",
+            **times,
+        }
 
 
 def rule(*kinds: str) -> dict[str, object]:

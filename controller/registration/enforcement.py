@@ -1,0 +1,250 @@
+"""Measures whether policies are enforced: by dry runs that the API server must deny.
+
+Once a minute, the leader creates an object that a policy denies, as a server-side dry run, through
+the API server like anybody else. Nothing is stored. A denial by the policy proves its whole path:
+the registration, the network, the certificates, the webhook's process and the policy in it. Any
+other answer is reported: an admitted object as not enforced, everything else as unknown.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry
+
+from controller.registration.enforcement_answers import (
+    ADMITTED,
+    FORBIDDEN,
+    NO_REQUEST,
+    Enforcement,
+    ProbeRequest,
+    judge_error,
+    judge_unread,
+)
+from controller.registration.metrics import EnforcementMetrics
+from controller.runtime.controller import Controller
+from controller.runtime.metrics import ControllerMetrics
+from controller.runtime.types import ReconcileRequest, Result
+from kube.client import Client
+from kube.errors import ApiError
+from kube.resource import Resource
+from webhook.engine import BoundPolicy, Engine
+from webhook.engine.match import LabeledNamespace, Labels
+
+REQUEST = ReconcileRequest(None, "enforcement")
+INTERVAL = timedelta(minutes=1)
+MAX_REQUESTS = 60
+"""Dry runs in an INTERVAL; with more policies, the least recently measured are next."""
+SETTLE = 30.0  # seconds in which a change of policies reaches every webhook
+AGAIN = timedelta(seconds=10)  # after an answer that is not the denial, before it counts
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+MAX_REQUESTS_OF_POLICY = 4  # each for other webhooks
+NAMESPACES_FRESH = 30.0  # seconds
+FIELD_MANAGER = "gatewright-enforcement"
+
+LOG = logging.getLogger("gatewright.enforcement")
+
+# From a policy, the engine, namespaces with labels, and kinds (group and name) not to use.
+FindDenied = Callable[
+    [BoundPolicy, Engine, Sequence[LabeledNamespace], frozenset[tuple[str, str]]],
+    ProbeRequest | None,
+]
+
+
+@dataclass(slots=True)
+class _Measured:
+    """What is known of one policy in force."""
+
+    policy: BoundPolicy
+    since: float
+    """The monotonic time since which this version is in force here."""
+    at: float = -math.inf
+    known: Enforcement | None = None
+    suspected: bool = False
+    """Whether the last answer was not the denial, and is not confirmed."""
+    requests: list[ProbeRequest] | None = None
+    left_out: set[tuple[str, str]] = field(default_factory=set)
+    """Kinds that the controller may not create."""
+    obstacle: Enforcement | None = None
+    """Why no request can be found or sent."""
+
+
+class EnforcementProbe:
+    """Measures the policies in force that deny, and keeps the results by title."""
+
+    def __init__(
+        self,
+        client: Client,
+        engine: Callable[[], Engine | None],
+        find: FindDenied,
+        selectors: Callable[[], Sequence[Callable[[Labels], bool]]],
+        registry: CollectorRegistry,
+        *,
+        excluded_namespaces: Iterable[str] = (),
+        on_changed: Callable[[set[str]], None] = lambda titles: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the engine in force, and what finds a request that a policy denies.
+
+        `selectors` are those of the registered webhooks: a policy is measured in a namespace of
+        each group of namespaces that the same webhooks select. `on_changed` gets the titles of
+        policies whose result changed.
+        """
+        self._client = client
+        self._engine = engine
+        self._find = find
+        self._selectors = selectors
+        self._excluded = frozenset(excluded_namespaces)
+        self._on_changed = on_changed
+        self._clock = clock
+        self._metrics = EnforcementMetrics(registry)
+        self._measured: dict[str, _Measured] = {}
+        self._seen: Engine | None = None
+        self._groups: list[list[LabeledNamespace]] | None = None
+        self._listed = 0.0
+
+    def controller(self, metrics: ControllerMetrics) -> Controller:
+        """Return the controller that runs it."""
+        controller = Controller("enforcement", reconcile=self.reconcile, metrics=metrics, workers=1)
+        controller.add(REQUEST)
+        return controller
+
+    def of(self, title: str) -> Enforcement | None:
+        """Return the result for a policy; None before the first one, and if it denies nothing."""
+        found = self._measured.get(title)
+        return None if found is None else found.known
+
+    def is_measured(self, title: str) -> bool:
+        """Return whether a policy is in force and denies, so that there is or will be a result."""
+        return self._seen is None or title in self._measured
+
+    async def reconcile(self, _: ReconcileRequest) -> Result:
+        """Measure the policies that are due, with at most MAX_REQUESTS in an INTERVAL."""
+        engine = self._engine()
+        if engine is None:
+            return Result(AGAIN)
+        if engine is not self._seen:
+            self._follow(engine)
+        left = int(MAX_REQUESTS * AGAIN / INTERVAL)
+        for measured in self._due():
+            if measured.requests is None:
+                await self._derive(measured, engine)
+            left -= len(measured.requests or ())
+            if left < 0 or engine is not self._engine():
+                break
+            await self._measure(measured)
+        return Result(AGAIN)
+
+    def _follow(self, engine: Engine) -> None:
+        """Take over the results of the policies that are unchanged in a new engine."""
+        before, self._seen = self._measured, engine
+        self._measured, self._groups = {}, None
+        for policy in engine.policies:
+            if "Deny" not in policy.actions or policy.policy.validate is None:
+                continue
+            if policy.policy.always:
+                continue
+            old = before.get(policy.title)
+            if old is not None and old.policy == policy:
+                old.requests = None  # other policies may deny the same request now
+                self._measured[policy.title] = old
+            else:
+                known = None if old is None else old.known
+                self._measured[policy.title] = _Measured(policy, self._clock(), known=known)
+        for title in before.keys() - self._measured.keys():
+            if before[title].known is not None:
+                self._metrics.forget(title)
+
+    def _due(self) -> list[_Measured]:
+        """Return the policies to measure now, the least recently measured first."""
+        now, interval = self._clock(), INTERVAL.total_seconds()
+        waiting = [
+            each
+            for each in self._measured.values()
+            if now - each.since >= SETTLE and (each.suspected or now - each.at >= interval)
+        ]
+        return sorted(waiting, key=lambda each: (not each.suspected, each.at))
+
+    async def _derive(self, measured: _Measured, engine: Engine) -> None:
+        """Find a request for each group of namespaces that the same webhooks select."""
+        if self._groups is None or self._clock() - self._listed > NAMESPACES_FRESH:
+            try:
+                self._groups, self._listed = await self._read_groups(), self._clock()
+            except ApiError as error:
+                measured.requests, measured.obstacle = [], judge_unread(error)
+                return
+        found = list[ProbeRequest]()
+        left_out = frozenset(measured.left_out)
+        for group in self._groups:
+            if len(found) == MAX_REQUESTS_OF_POLICY:
+                break
+            request = await asyncio.to_thread(self._find, measured.policy, engine, group, left_out)
+            if request is not None:
+                found.append(request)
+        measured.requests = found
+
+    async def _read_groups(self) -> list[list[LabeledNamespace]]:
+        """Return the namespaces that are sent to webhooks, by the webhooks that select them."""
+        selectors = self._selectors()
+        groups: dict[tuple[bool, ...], list[LabeledNamespace]] = {}
+        async for each in self._client.list(NAMESPACES, metadata_only=True):
+            metadata = each["metadata"]
+            name, labels = metadata["name"], metadata.get("labels") or {}
+            if name not in self._excluded and not metadata.get("deletionTimestamp"):
+                key = tuple(select(labels) for select in selectors)
+                groups.setdefault(key, []).append((name, labels))
+        for group in groups.values():
+            group.sort(key=lambda each: (each[0] != "default", each[0]))
+        return list(groups.values())
+
+    async def _measure(self, measured: _Measured) -> None:
+        """Send the requests of a policy, and keep the worst result.
+
+        A result other than a denial counts once it is confirmed: webhooks may be changing.
+        """
+        results = [await self._send(measured, each) for each in measured.requests or ()]
+        if self._engine() is not self._seen:
+            return  # the policies changed meanwhile
+        new = _worst(results) or measured.obstacle or NO_REQUEST
+        if not results or new.status == "True":  # kinds that were forbidden are tried again
+            measured.left_out, measured.obstacle = set(), None
+        measured.at = self._clock()
+        known = measured.known.status if measured.known is not None else None
+        measured.suspected = new.status not in ("True", known) and not measured.suspected
+        if new.status != "True":
+            measured.requests = None  # derived anew: a namespace may be gone
+        if measured.suspected or new == measured.known:
+            return
+        measured.known = new
+        title = measured.policy.title
+        self._metrics.set(title, new.status)
+        if new.status != known and (known is not None or new.status != "True"):
+            level = logging.INFO if new.status == "True" else logging.WARNING
+            LOG.log(level, "policy %s: enforced: %s: %s", title, new.status, new.message)
+        self._on_changed({title})
+
+    async def _send(self, measured: _Measured, request: ProbeRequest) -> Enforcement:
+        """Send one dry run, and return what the answer means."""
+        try:
+            await self._client.create(
+                request.resource, request.object, field_manager=FIELD_MANAGER, dry_run=True
+            )
+        except ApiError as error:
+            found = judge_error(measured.policy, error, request)
+            if found.reason == FORBIDDEN:
+                measured.left_out.add((request.resource.group, request.resource.kind))
+                measured.obstacle = found
+        else:
+            found = ADMITTED
+        self._metrics.requests.labels(found.status).inc()
+        return found
+
+
+def _worst(results: Iterable[Enforcement]) -> Enforcement | None:
+    """Return a result that is not enforced, else one that is unknown, else any; None if none."""
+    order = ("False", "Unknown", "True")
+    return min(results, key=lambda each: order.index(each.status), default=None)

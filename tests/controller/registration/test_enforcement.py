@@ -1,0 +1,211 @@
+"""A policy counts as enforced only if it denied a dry run; nothing is stored, and the requests are bounded."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from config.documents import Document
+from controller.registration.enforcement import MAX_REQUESTS, REQUEST, EnforcementProbe
+from controller.registration.enforcement_answers import judge_error
+from gatewright.processes.denied_requests import denied_requests
+from gatewright.testing.fake_apiserver import FakeApiServer
+from kube.client import Client
+from kube.errors import error_for
+from kube.resource import Resource
+from webhook.engine import BoundPolicy, Engine
+from webhook.engine.kinds import KINDS
+from webhook.harness.violating import DeniedRequest
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import read
+
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+EXISTING = ("default", "kube-node-lease", "kube-public", "kube-system")
+DEPLOYMENT = KINDS["apps", "Deployment"]
+
+
+def policies(*names: str, **spec: Any) -> tuple[BoundPolicy, ...]:
+    """Return policies of these names in force."""
+    documents = [
+        Document(
+            "p.yaml",
+            {
+                "apiVersion": "gatewright.io/v1alpha1",
+                "kind": "ClusterAdmissionPolicy",
+                "metadata": {"name": name},
+                "spec": {"policy": "replica-limits", **spec},
+            },
+        )
+        for name in names
+    ]
+    return read(documents, catalogue()).policies
+
+
+(LIMITS,) = policies("limits")
+SENT = DeniedRequest(DEPLOYMENT, "shop", {})
+HOOK = 'admission webhook "%s" denied the request: 1 violation'
+
+
+def status(message: str, reason: str = "Forbidden", *causes: str) -> dict[str, Any]:
+    """Return a Status of the API server."""
+    details = {"causes": [{"reason": each} for each in causes]}
+    return {"kind": "Status", "reason": reason, "message": message, "details": details}
+
+
+RBAC = (
+    'deployments.apps is forbidden: User "x" cannot create resource "deployments" in API group '
+    '"apps" in the namespace "shop"'
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "expected"),
+    [
+        (403, status(HOOK % "validate.gatewright.io", "Forbidden", "limits"), ("True", "Denied")),
+        (403, status(HOOK % "validate-2.gatewright.io", "", "a", "limits"), ("True", "Denied")),
+        (403, status(HOOK % "validate.gatewright.io", "", "other"), ("False", "NotDenied")),
+        (
+            403,
+            status(HOOK % "validate-ignore.gatewright.io", "", "other"),
+            ("Unknown", "DeniedFirst"),
+        ),
+        (500, status(HOOK % "validate.gatewright.io", "InternalError"), ("Unknown", "DeniedFirst")),
+        (403, status(HOOK % "kyverno.svc", "", "limits"), ("Unknown", "DeniedFirst")),
+        (
+            400,
+            status(HOOK % "gatewright.io.evil.example", "", "limits"),
+            ("Unknown", "DeniedFirst"),
+        ),
+        (403, status(RBAC), ("Unknown", "Forbidden")),
+        (403, status("exceeded quota"), ("Unknown", "Forbidden")),
+        (404, status('namespaces "shop" not found', "NotFound"), ("Unknown", "NotFound")),
+        (409, status("it exists", "AlreadyExists"), ("Unknown", "AlreadyExists")),
+        (422, status("invalid", "Invalid"), ("Unknown", "Invalid")),
+        (429, status("slow down", "TooManyRequests"), ("Unknown", "TooManyRequests")),
+        (500, status("failed calling webhook", "InternalError"), ("Unknown", "InternalError")),
+        (503, None, ("Unknown", "Unknown")),
+    ],
+)
+def test_only_a_denial_by_the_policy_proves_it(code, answer, expected):
+    """Any other error leaves it unknown, unless its own webhook denied without it."""
+    assert judge_error(LIMITS, error_for(code, answer), SENT)[:2] == expected
+
+
+def test_a_missing_right_is_named():
+    """The message says which right the controller lacks."""
+    found = judge_error(LIMITS, error_for(403, status(RBAC)), SENT)
+    assert found.message.startswith("the controller may not create deployments in namespace shop: ")
+
+
+@dataclass
+class Measuring:
+    """A probe of policies at the in-memory API server, which has no admission."""
+
+    server: FakeApiServer
+    client: Client
+    engine: Engine = field(default_factory=lambda: Engine([LIMITS]))
+    now: float = 0.0
+    changed: list[str] = field(default_factory=list)
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+
+    def __post_init__(self) -> None:
+        self.probe = EnforcementProbe(
+            self.client,
+            lambda: self.engine,
+            denied_requests(tuple),
+            tuple,
+            self.registry,
+            excluded_namespaces=EXISTING,
+            on_changed=self.changed.extend,
+            clock=lambda: self.now,
+        )
+
+    async def after(self, seconds: float) -> tuple[str, str] | None:
+        """Reconcile after this time; return status and reason."""
+        self.now += seconds
+        await self.probe.reconcile(REQUEST)
+        found = self.probe.of("limits")
+        return None if found is None else found[:2]
+
+    def gauge(self) -> float | None:
+        """Return the exported value."""
+        return self.registry.get_sample_value("gatewright_policy_enforced", {"policy": "limits"})
+
+    def sent(self) -> float:
+        """Return the number of dry runs."""
+        values = (
+            self.registry.get_sample_value(
+                "gatewright_enforcement_requests_total", {"status": each}
+            )
+            for each in ("True", "False", "Unknown")
+        )
+        return sum(filter(None, values))
+
+
+@pytest.fixture
+async def measuring() -> AsyncIterator[Measuring]:
+    """A probe, with one namespace that is sent to webhooks."""
+    async with FakeApiServer() as server, Client(server.endpoint) as client:
+        server.create(NAMESPACE, {"metadata": {"name": "shop"}})
+        yield Measuring(server, client)
+
+
+async def test_what_is_admitted_twice_is_not_enforced(measuring):
+    """A new policy is measured after 30 s, in which it reaches every webhook; nothing is ever stored."""
+    assert await measuring.after(0) is None
+    assert await measuring.after(29) is None
+    assert measuring.sent() == 0
+    assert await measuring.after(1) is None
+    assert measuring.changed == []
+    assert await measuring.after(10) == ("False", "Admitted")
+    assert (measuring.changed, measuring.gauge(), measuring.sent()) == (["limits"], 0, 2)
+    assert await measuring.after(10) == ("False", "Admitted")
+    assert measuring.sent() == 2
+    assert measuring.server.list(DEPLOYMENT.resource) == []
+
+
+@pytest.mark.parametrize("code", [403, 404, 409, 422, 429, 500, 503])
+async def test_an_error_of_the_api_server_is_unknown(measuring, code):
+    """It is never enforced."""
+    measuring.server.fail(2, code, method="POST")
+    await measuring.after(0)
+    await measuring.after(60)
+    found = await measuring.after(10)
+    assert found is not None
+    assert (found[0], measuring.gauge()) == ("Unknown", -1)
+
+
+async def test_a_namespace_that_is_gone_is_replaced(measuring):
+    """The request is derived anew, for another namespace."""
+    await measuring.after(0)
+    await measuring.after(60)
+    measuring.server.delete(NAMESPACE, "shop")
+    await measuring.after(10)
+    assert await measuring.after(60) == ("Unknown", "NoRequest")
+    measuring.server.create(NAMESPACE, {"metadata": {"name": "new"}})
+    await measuring.after(60)
+    assert await measuring.after(10) == ("False", "Admitted")
+
+
+async def test_a_policy_that_denies_nothing_has_no_result(measuring):
+    """A policy that only warns is not measured; its old result goes."""
+    await measuring.after(0)
+    await measuring.after(60)
+    await measuring.after(10)
+    assert measuring.gauge() == 0
+    measuring.engine = Engine(policies("limits", validationActions=["Warn"]))
+    assert await measuring.after(60) is None
+    assert measuring.gauge() is None
+
+
+async def test_the_requests_of_a_minute_are_bounded(measuring):
+    """With many policies, each is measured in turn."""
+    measuring.engine = Engine(policies(*(f"limits-{number}" for number in range(24))))
+    await measuring.after(0)
+    for _ in range(9):
+        before = measuring.sent()
+        await measuring.after(10)
+        assert measuring.sent() - before <= MAX_REQUESTS / 6
+    assert all(measuring.probe.of(f"limits-{number}") for number in range(24))

@@ -1,0 +1,151 @@
+"""Finds a request that a policy in force denies: from its cases, or from examples of violations.
+
+`violations.json` has examples for each built-in policy. `make manifests` writes it from the cases
+of the policies.
+"""
+
+import copy
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from kube.resource import JsonObject, Resource, group_kind
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, ControllerUser, Engine
+from webhook.engine.kinds import Kind
+from webhook.engine.match import LabeledNamespace
+from webhook.engine.request import NAME_LABEL
+from webhook.harness.bases import has_smallest, smallest
+from webhook.harness.reviews import Admission, ask
+from webhook.review import MalformedRequestError
+
+EXAMPLES = Path(__file__).parent / "violations.json"
+NAME = "gatewright-enforcement"
+"""The name of the objects in the requests."""
+MAX_NAMESPACES = 20  # in which a request is looked for
+MAX_TRIED = 200  # requests that are judged to find one that a policy denies
+# First the kinds that the controller may create anyway.
+PREFERRED = ("Deployment", "StatefulSet", "CronJob", "Job", "Service", "ConfigMap", "Secret")
+
+
+CLUSTER: LabeledNamespace = ("", {})
+
+
+class DeniedRequest(NamedTuple):
+    """A request to create an object, which a policy denies."""
+
+    kind: Kind
+    namespace: str
+    object: JsonObject
+
+    @property
+    def resource(self) -> Resource:
+        """The resource of the object."""
+        return self.kind.resource
+
+
+def find_denied(
+    policy: BoundPolicy,
+    engine: Engine,
+    namespaces: Sequence[LabeledNamespace],
+    user: ControllerUser,
+    now: datetime,
+    carried: Iterable[JsonObject] = (),
+    left_out: frozenset[tuple[str, str]] = frozenset(),
+) -> DeniedRequest | None:
+    """Return a request in one of the namespaces that the policy denies, or None.
+
+    No webhook of the other failure policy denies it too: the API server returns one denial only.
+    `carried` are objects of the cases that policies carry; kinds (group and name) that are
+    `left_out` are not used.
+    """
+    tried, names = 0, policy.names_of_namespaces
+    namespaces = [each for each in namespaces if names is None or each[0] in names]
+    namespaces = namespaces[:MAX_NAMESPACES]
+    selected = {
+        key: value
+        for clause in policy.match.written
+        if clause.object_selector is not None
+        for key, value in clause.object_selector.match_labels.items()
+    }
+    kinds = {
+        (target.kind.group, target.kind.kind): target.kind
+        for _, target in policy.keys
+        if not target.subresource and "CREATE" in target.operations
+    }
+    for object in _candidates(policy, kinds.keys(), carried):
+        kind = kinds[group_kind(object)]
+        if (kind.group, kind.kind) in left_out:
+            continue
+        for namespace in namespaces if kind.namespaced else [CLUSTER]:
+            if (tried := tried + 1) > MAX_TRIED:
+                return None
+            request = _request(object, kind, namespace, selected)
+            if _is_denied(policy, engine, request, namespace, user, now):
+                return request
+    return None
+
+
+def _candidates(
+    policy: BoundPolicy, kinds: Collection[tuple[str, str]], carried: Iterable[JsonObject]
+) -> Iterator[JsonObject]:
+    """Yield objects of kinds that the policy judges: of its cases, and examples."""
+    own = _examples().get(policy.policy.name, ())
+    others = [each for name, found in _examples().items() for each in found]
+    least = [smallest(kind) for _, kind in sorted(kinds) if kind in has_smallest()]
+    for source in (carried, own, least, others):
+        chosen = [each for each in source if group_kind(each) in kinds]
+        yield from sorted(chosen, key=_preference)
+
+
+def _preference(object: JsonObject) -> int:
+    kind = object["kind"]
+    return PREFERRED.index(kind) if kind in PREFERRED else len(PREFERRED)
+
+
+@cache
+def _examples() -> dict[str, list[JsonObject]]:
+    return orjson.loads(EXAMPLES.read_bytes())  # type: ignore[no-any-return]
+
+
+def _request(
+    object: JsonObject, kind: Kind, namespace: LabeledNamespace, labels: Mapping[str, str]
+) -> DeniedRequest:
+    """Return the request for an object, with labels that a policy selects it by."""
+    object = copy.deepcopy(object)
+    metadata = object.get("metadata") or {}
+    kept = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
+    own = {"namespace": namespace[0]} if kind.namespaced else {}
+    object["metadata"] = {"name": NAME, **own, **kept}
+    if labels:
+        object["metadata"]["labels"] = {**(kept.get("labels") or {}), **labels}
+    return DeniedRequest(kind, namespace[0], object)
+
+
+def _is_denied(
+    policy: BoundPolicy,
+    engine: Engine,
+    request: DeniedRequest,
+    namespace: LabeledNamespace,
+    user: ControllerUser,
+    now: datetime,
+) -> bool:
+    admission = Admission(
+        request.object,
+        namespace=request.namespace,
+        username=user.username,
+        groups=user.groups,
+        resource=request.kind.plural,
+    )
+    labels = {NAME_LABEL: namespace[0], **namespace[1]}
+    looked_up: dict[str, Any] = {NAMESPACE_LABELS: labels, NOW: now, SERVED: ()}
+    try:
+        outcomes = ask(engine, admission, looked_up).outcomes
+    except MalformedRequestError:
+        return False
+    denying = [each for each in outcomes if each.denies]
+    own = [each for each in denying if each.policy == policy.title and each.error is None]
+    return bool(own) and all(each.fails_closed == policy.fails_closed for each in denying)
