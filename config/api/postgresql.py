@@ -50,6 +50,17 @@ class PostgreSQLMonitoring(ApiModel):
     )
 
 
+class PostgreSQLRestore(ApiModel):
+    """A backup to begin with."""
+
+    backup: ObjectName = Field(
+        "", description="Name of a Backup of PostgreSQL in the same namespace."
+    )
+    at: Rfc3339Time | None = Field(
+        None, description="The newest backup begun by then is restored; default: the newest one."
+    )
+
+
 class PostgreSQLSpec(ApiModel):
     """The database to run."""
 
@@ -76,6 +87,11 @@ class PostgreSQLSpec(ApiModel):
     )
     backup: PostgreSQLBackup = Field(
         PostgreSQLBackup.model_construct(), description="Backups of all databases."
+    )
+    restore_from: PostgreSQLRestore | None = Field(
+        None,
+        description="A backup that a new database is restored from, once; it cannot be added or "
+        "changed later.",
     )
     users: list[PostgreSQLUser] = Field(
         [], description="Roles to create; a role removed from this list is not dropped."
@@ -113,6 +129,9 @@ class PostgreSQLStatus(Status):
     selector: str | None = Field(None, description="Label selector of the pods.")
     last_backup_time: Rfc3339Time | None = Field(
         None, description="When the last successful backup was complete."
+    )
+    restored_from: str | None = Field(
+        None, description="Name of the backup that the database was restored from."
     )
     roles_job: str | None = Field(
         None,

@@ -64,6 +64,12 @@ def parse_drill(word: JsonObject) -> PodReport | None:
     return None
 
 
+def parse_restore(word: JsonObject) -> PodReport | None:
+    """Return the report of /restore.sh."""
+    name = word.get("restored")
+    return PodReport(f"backup {name} was restored", name) if isinstance(name, str) else None
+
+
 def runs(
     jobs: Iterable[JsonObject],
     pods: Sequence[JsonObject],

@@ -7,6 +7,7 @@ from typing import Literal
 from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
+from controller.reconcilers import postgresql_restore as restore
 from controller.reconcilers import postgresql_roles as roles
 from controller.reconcilers.claims import READS_CLASSES, Volumes, without_class
 from controller.reconcilers.indexes import by_label, by_name
@@ -62,7 +63,7 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     return Plan(
         steps=_steps(database, observed, stored, removed, is_up=is_up),
         status=_status(database, observed, stored, dumps.conditions, is_up=is_up),
-        problem=_problem(database, stored),
+        problem=_problem(database, observed, stored),
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database, observed), "Warning")] if is_lost else (),
         finalized=removed.finalized,
@@ -77,6 +78,7 @@ def _steps(
     secrets, job = roles.secrets(database), roles.job(database, observed, version)
     instances = stateful_set(database, observed, version, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)
+    restoring = restore.restore_of(database, observed)
     replicas = ready_replicas(observed.child(STATEFUL_SET, database.name))
     waiting = progress(replicas, database.spec.replicas)
     return (
@@ -120,9 +122,17 @@ def _steps(
             note=class_problem or waiting,
         ),
         Step(
+            "restore",
+            restoring.writes,
+            depends_on=("service",),
+            ready=restoring.is_done,
+            doing="failed to restore",
+            note=restoring.note,
+        ),
+        Step(
             "users and databases",
             roles.writes(database, observed, job),
-            depends_on=("service",),
+            depends_on=("service", "restore"),
             ready=roles.is_done(database, observed, job),
             doing="failed to create users and databases",
             note=roles.failure(observed, job) or "",
@@ -130,7 +140,7 @@ def _steps(
         Step(
             "backups",
             backups.writes(database, observed, version),
-            depends_on=("instances",),
+            depends_on=("instances", "restore"),
             ready=backups.are_complete(database, observed),
             doing="failed to setup backups",
             note=backups.note(database, observed),
@@ -149,7 +159,7 @@ def _removal(database: PostgreSQL, observed: Observed, stored: Volumes) -> Remov
     )
 
 
-def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
+def _problem(database: PostgreSQL, observed: Observed, stored: Volumes) -> Problem | None:
     """Return the problem that only a change of the spec can solve.
 
     Existing children do not change meanwhile.
@@ -160,6 +170,8 @@ def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
         return Problem(
             "; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid"
         )
+    if problem := restore.problem(database, observed):
+        return problem
     refused = "; ".join(each.message for each in problems(database, stored))
     return Problem(refused, "Refused") if refused else None
 
@@ -186,6 +198,7 @@ def _status(
         ),
         last_backup_time=backups.last_time(database, observed),
         conditions=list(conditions) or None,
+        restored_from=restore.restore_of(database, observed).done,
         roles_job=roles.expiring(database, observed, roles.job(database, observed, version)),
     )
 
@@ -252,11 +265,12 @@ POSTGRESQL = PlannedKind(
         Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(CLAIM, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(JOB, {"instance": by_label(INSTANCE)}, OF_OURS),
+        Reads(BACKUP, {restore.INDEX: by_name}),
         READS_CLASSES,
     ),
     patches=(CLAIM,),
     deletes=(JOB, CLAIM, CRON_JOB, BACKUP),
     optional=(STORAGE_CLASS, BACKUP),
-    indexes={"instance": by_name},
+    indexes={"instance": by_name, restore.INDEX: restore.by_restored},
     finalizer=FINALIZER,
 )

@@ -89,6 +89,7 @@ verify() {
 
 # The source defines: EXTENSION; connect; files, which prints the files that a backup has; dump FILE to stdout;
 # check FILE on stdin, which prints each table with the number of its rows; measure, which prints the server and its size;
+# accepts SERVER, which fails if a dump of it cannot be restored;
 # restore FILE on stdin into DATABASE.
 [ -f "$here/sources/$SOURCE_TYPE.sh" ] || fail "there is no source of type $SOURCE_TYPE"
 # shellcheck source=images/backup/sources/postgresql.sh

@@ -52,9 +52,9 @@ class BackupPod:
         """Make a backup, as the pod's container does."""
         return self._script(*self.container()["command"])
 
-    def restore(self, *arguments: str) -> Outcome:
+    def restore(self, *arguments: str, **environment: str) -> Outcome:
         """Restore a backup."""
-        return self._script("/restore.sh", *arguments)
+        return self._script("/restore.sh", *arguments, **environment)
 
     def drill(self, *queries: tuple[str, str]) -> Outcome:
         """Restore the newest backup into a throw-away server, as the drill's container does."""
@@ -96,10 +96,10 @@ class BackupPod:
         reference = variable["valueFrom"]["secretKeyRef"]
         return self.secrets[reference["name"]][reference["key"]]
 
-    def _script(self, script: str, *arguments: str) -> Outcome:
+    def _script(self, script: str, *arguments: str, **environment: str) -> Outcome:
         word = self.scratch / "termination-log"
         word.unlink(missing_ok=True)
-        local = {"TMPDIR": str(self.scratch), "TERMINATION_LOG": str(word)}
+        local = {"TMPDIR": str(self.scratch), "TERMINATION_LOG": str(word), **environment}
         done = self._run([str(SCRIPTS / script.removeprefix("/")), *arguments], local)
         return Outcome(done.returncode, done.stdout, word.read_text() if word.exists() else "")
 

@@ -29,6 +29,10 @@ measure() {
     :
 }
 
+accepts() {
+    :
+}
+
 restore() {
     local from=${1%"$EXTENSION"}
     if [ "$from" = all-databases ] || [ "$from" = "$2" ]; then

@@ -69,6 +69,10 @@ measure() {
         done
 }
 
+accepts() {
+    :
+}
+
 restore() {
     query "CREATE DATABASE IF NOT EXISTS \`${2//\`/\`\`}\`"
     gzip -d -c | mariadb --defaults-extra-file="$login" --default-character-set=utf8mb4 -- "$2"

@@ -78,6 +78,38 @@ escaped() {
     sed "s/'/''/g" <<<"$1"
 }
 
+# Refuse a dump of a newer server, such as postgres:16.
+accepts() {
+    local dumped=${1#postgres:}
+    if [ -n "$dumped" ] && [ "$dumped" -gt "$server" ]; then
+        fail "the backup is of PostgreSQL $dumped, and the server is $server, which cannot read it"
+    fi
+}
+
+# Mark an empty server as one that this restore fills; refuse another.
+claim() {
+    local databases tables
+    [ "$(sql "SELECT count(*) FROM pg_roles WHERE rolname = 'gatewright_restores'")" -eq 0 ] || return 0
+    databases=$(sql "SELECT string_agg(datname, ', ' ORDER BY datname) FROM pg_database
+        WHERE NOT datistemplate AND datname <> 'postgres'")
+    tables=$(sql "SELECT string_agg(relname, ', ' ORDER BY relname) FROM pg_class
+        JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE relkind IN ('r', 'p') AND nspname <> 'information_schema' AND nspname !~ '^pg_'")
+    if [ -n "$databases$tables" ]; then
+        fail "the server is not empty: it has ${databases:+the databases $databases}${tables:+ tables $tables}; nothing was written"
+    fi
+    sql 'CREATE ROLE gatewright_restores NOLOGIN'
+}
+
+# Take the mark away, once everything is restored.
+release() {
+    sql 'DROP ROLE IF EXISTS gatewright_restores'
+}
+
+sql() {
+    "$bin/psql" -A -t -X -q -v ON_ERROR_STOP=1 -c "$1" </dev/null
+}
+
 # A database is restored as a whole or not at all. Roles that exist already are left alone.
 restore() {
     local database=$2 there

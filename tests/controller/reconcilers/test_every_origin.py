@@ -9,18 +9,24 @@ from pydantic import ValidationError
 
 from config.crds import definition
 from controller.reconcilers import planned_kinds
+from controller.reconcilers.resources import BACKUP
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject
-from tests.controller.reconcilers.every_kind import REGISTRY, cases
+from tests.controller.reconcilers.every_kind import ANOTHER, REGISTRY, RESTORABLE, cases
 from webhook.engine.origins import traced
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEEN = Observed(
+    found={
+        (BACKUP, "restore", ANOTHER): [
+            {"metadata": {"name": ANOTHER, "namespace": "default"}, "spec": RESTORABLE}
+        ]
+    },
     settings={"registry": REGISTRY},
     served=frozenset(each for kind in planned_kinds() for each in kind.optional),
 )
-STRINGS = ("7 7 * * *", "77Gi", "9d", "/x", "app")
+STRINGS = ("7 7 * * *", "2026-01-01T00:00:00Z", "77Gi", "9d", "/x", "app")
 MAPS = ({"cpu": "7", "memory": "7Gi"}, {"a": "b"})
 Path = tuple[str | int, ...]
 Made = dict[tuple[str, str], Apply | CreateOnly]

@@ -197,7 +197,8 @@ def test_each_step_waits_for_the_one_before(
 ) -> None:
     """Credentials, the database once it has them, Services once the primary answers, then the rest."""
     plan = planned(children=children, found=found, storage="1Gi")
-    nothing_to_do = ["storage", "users and databases", "backups", "removal of volumes"]
+    nothing_to_do = ["storage", "restore", "users and databases", "backups"]
+    nothing_to_do += ["removal of volumes"]
     assert sorted(holding(plan)) == sorted([*holds, *nothing_to_do])
     assert plan.status.to_api()["phase"] == phase
     assert plan.requeue_after == timedelta(minutes=5)
@@ -207,8 +208,9 @@ def test_each_step_waits_for_the_one_before(
         "service": (("database",), "failed to create service"),
         "storage": (("service",), "failed to grow storage"),
         "instances": (("service",), "failed to create instances"),
-        "users and databases": (("service",), "failed to create users and databases"),
-        "backups": (("instances",), "failed to setup backups"),
+        "restore": (("service",), "failed to restore"),
+        "users and databases": (("service", "restore"), "failed to create users and databases"),
+        "backups": (("instances", "restore"), "failed to setup backups"),
         "removal of volumes": ((), "failed to remove volumes"),
     }
 

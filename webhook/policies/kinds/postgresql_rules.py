@@ -13,7 +13,8 @@ app}]`.
 Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups, of 37
          where they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; a
          database's owner that is not in `users`; `schedule: "0 25 * * *"`; a request of resources
-         above its limit; an earlier `version` than that of its data in `status.version`.
+         above its limit; an earlier `version` than that of its data in `status.version`; a
+         `restoreFrom` that is added or changed later.
 Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day
 of week) in UTC.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
@@ -21,7 +22,7 @@ See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 
 from config.data_versions import denial
 from config.postgresql_names import SUPERUSER, faults
-from webhook.engine import Params, Policy, Request, Violation, Violations
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
 
 LABEL = "the Service of this name must have a DNS label as its name"
@@ -48,8 +49,24 @@ def validate(request: Request, params: Params) -> Violations:
         yield Violation("spec.version", version, *refused)
     yield from judge_fields(spec)
     yield from judge_dumps(backup)
+    yield from _of_restore(request)
     for fault in faults(users, databases):
         yield Violation(*fault)
+
+
+def _of_restore(request: Request) -> Violations:
+    """Yield a violation if an existing database would be restored: only a new one is."""
+    restore = request.fields("spec.restoreFrom")
+    if not restore.value or request.attributes.operation != "UPDATE":
+        return
+    before = Fields(request.old_object or {}).fields("spec.restoreFrom")
+    if (restore.string("backup"), restore.string("at")) != (
+        before.string("backup"),
+        before.string("at"),
+    ):
+        rule = "only a new database is restored from a backup"
+        fix = "create another PostgreSQL, or restore into this one: gatewright restore"
+        yield request.violation("spec.restoreFrom", None, rule, fix, found="added or changed")
 
 
 POLICY = Policy(
