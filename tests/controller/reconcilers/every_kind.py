@@ -10,7 +10,7 @@ from config.converters import stored
 from config.defaulting import defaulted
 from config.documents import parse_documents, read_documents
 from controller.reconcilers import planned_kinds
-from controller.reconcilers.resources import BACKUP, POD
+from controller.reconcilers.resources import POD
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
 from controller.runtime.status import ready_in
@@ -25,11 +25,6 @@ REGISTRY = "registry.company.com"
 PLATFORM = "a-platform"
 RUNNING = {"Deployment", "StatefulSet"}
 THEIRS = {"whose": "theirs"}
-ANOTHER = "of-another-database"
-RESTORABLE = {  # the spec of a Backup that one of them restores
-    "source": {"type": "postgresql", "connection": {"host": "p", "secretRef": "shop-db-login"}},
-    "destination": {"bucket": "backups", "secretRef": {"name": "backup-store"}},
-}
 MORE = """
 - apiVersion: database.example.com/v1
   kind: PostgreSQL
@@ -45,10 +40,6 @@ MORE = """
   kind: PostgreSQL
   metadata: {name: to-a-store}
   spec: {backup: &to-a-store {enabled: true, destination: {bucket: backups, secretRef: {name: backup-store}}}}
-- apiVersion: database.example.com/v1
-  kind: PostgreSQL
-  metadata: {name: restored}
-  spec: {restoreFrom: {backup: of-another-database, at: "2026-11-20T02:00:00Z"}}
 - apiVersion: backup.example.com/v1
   kind: Backup
   metadata: {name: of-mongodb}
@@ -205,7 +196,6 @@ class World:
         secret = Resource("", "v1", "secrets", "Secret")
         for name in ("shop-db-login", "backup-store"):
             self.server.create(secret, self.theirs(name))
-        self.server.create(BACKUP, self.theirs(ANOTHER) | {"spec": RESTORABLE})
         self.server.create(self.case.kind.resource, self._object)
 
     async def look(self) -> None:

@@ -9,14 +9,20 @@ from pydantic import ValidationError
 
 from config.crds import definition
 from controller.reconcilers import planned_kinds
+from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import BACKUP
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject
-from tests.controller.reconcilers.every_kind import ANOTHER, REGISTRY, RESTORABLE, cases
+from tests.controller.reconcilers.every_kind import NAMESPACE, REGISTRY, Case, cases
 from webhook.engine.origins import traced
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+ANOTHER = "of-another-database"
+RESTORABLE = {
+    "source": {"type": "postgresql", "connection": {"host": "p", "secretRef": "login"}},
+    "destination": {"bucket": "backups", "secretRef": {"name": "backup-store"}},
+}
 SEEN = Observed(
     found={
         (BACKUP, "restore", ANOTHER): [
@@ -30,7 +36,12 @@ STRINGS = ("7 7 * * *", "2026-01-01T00:00:00Z", "77Gi", "9d", "/x", "app")
 MAPS = ({"cpu": "7", "memory": "7Gi"}, {"a": "b"})
 Path = tuple[str | int, ...]
 Made = dict[tuple[str, str], Apply | CreateOnly]
-CASES = cases()
+# Its Job runs once, so the tests of children that come back leave it out.
+RESTORED = {
+    "metadata": {"name": "restored", "namespace": NAMESPACE},
+    "spec": {"restoreFrom": {"backup": ANOTHER, "at": "2026-11-20T02:00:00Z"}},
+}
+CASES = (*cases(), Case(POSTGRESQL, RESTORED))
 
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
