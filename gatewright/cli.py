@@ -28,7 +28,7 @@ COMMANDS = {
     "impact": "compare what two policy sets decide",
     "plan": "print what the controller would create",
     "exceptions": "list exceptions that are unused, too wide or about to end",
-    "policies": "list the presets and the policies",
+    "policies": "list the presets and the policies, or those of a cluster",
     "explain": "explain a policy",
     "crds": "print the CustomResourceDefinitions",
     "rbac": "print the RBAC rules of kinds that packages add",

@@ -164,11 +164,40 @@ async def test_the_charts_policies_are_in_force(server, check):
         "namespace": "gatewright-system",
         "labels": {"app.kubernetes.io/component": "webhook"},
     }
-    server.create(CONFIG_MAP, {"metadata": metadata, "data": {"preset.yaml": text}})
+    cases = "policies: preset.yaml\ncases: [{name: none, object: {kind: Pod}, expect: not-matched}]"
+    data = {"preset.yaml": text, "cases.yaml": cases}
+    server.create(CONFIG_MAP, {"metadata": metadata, "data": data})
     deployment(server, "seven", replicas=7)
     assert verdicts((await check())[1]) == ["denied shop/seven"]
     policy(server, name="few", params={"maximum": 8})
     assert verdicts((await check())[1]) == ["allowed shop/seven"]
+
+
+async def test_the_clusters_policies_are_listed_with_what_was_measured(server, capsys):
+    """`gatewright policies --kubeconfig` has a row for each policy object, with the reasons for what is not True."""
+    policy(server, name="few")
+    policy(server, name="warns", validationActions=["Warn"])
+    since = {"lastTransitionTime": "2026-11-28T00:00:00Z", "observedGeneration": 1}
+    conditions = [
+        {"type": "Ready", "status": "True", "reason": "InForce", "message": "", **since},
+        {"type": "Enforced", "status": "False", "reason": "Admitted", "message": "why", **since},
+    ]
+    server.change(POLICY, "few", {"status": {"conditions": conditions}}, subresource="status")
+
+    def listed():
+        with pytest.raises(SystemExit) as ended:
+            main(["policies", "--kubeconfig", "kubeconfig"])
+        return ended.value.code, capsys.readouterr().out
+
+    code, out = await asyncio.to_thread(listed)
+    assert (code, [line.split() for line in out.splitlines()]) == (
+        0,
+        [
+            ["POLICY", "ACTIONS", "READY", "ENFORCED", "MESSAGE"],
+            ["few", "Deny", "True", "False", "Admitted:", "why"],
+            ["warns", "Warn", "Unknown", "-"],
+        ],
+    )
 
 
 async def test_policy_files_replace_the_clusters_policies(server, check):

@@ -1,0 +1,35 @@
+"""Policies carry their cases, and the controller measures whether they are enforced."""
+
+import yaml
+
+CONTROLLER, WEBHOOK = "gatewright-controller-manager", "gatewright-webhook"
+ENFORCEMENT = "gatewright-enforcement"
+
+
+def test_a_process_proves_the_presets_by_their_cases(render):
+    """Without a preset there are none."""
+    objects = render("policies.preset={baseline,rbac}")
+    for name in (CONTROLLER, WEBHOOK):
+        assert "--preset-cases=baseline,rbac" in objects.arguments(name)
+        assert not any(each.startswith("--preset-cases") for each in render().arguments(name))
+
+
+def test_cases_are_beside_the_policies_that_they_test(render):
+    """They are a key of the ConfigMap, about its set."""
+    case = "policies.cases[0].name=it,policies.cases[0].expect=allowed"
+    data = render("policies.preset=baseline", case)["ConfigMap", "gatewright-policies"]["data"]
+    assert data.keys() == {"preset.yaml", "cases.yaml"}
+    assert yaml.safe_load(data["cases.yaml"]) == {
+        "policies": "preset.yaml",
+        "cases": [{"name": "it", "expect": "allowed"}],
+    }
+
+
+def test_measuring_enforcement_needs_one_right(render):
+    """It may list namespaces, and create what its kinds create; a value turns it off."""
+    objects = render()
+    assert objects.rights(ENFORCEMENT) == {("", "namespaces", "list")}
+    assert "--measure-enforcement" in objects.arguments(CONTROLLER)
+    without = render("enforcement.enabled=false")
+    assert ("ClusterRole", ENFORCEMENT) not in without
+    assert "--measure-enforcement" not in without.arguments(CONTROLLER)
