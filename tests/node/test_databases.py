@@ -118,7 +118,7 @@ def test_a_backup_is_stored_and_restored(database: Installation) -> None:
         kubectl("create", "job", "now", "--from=cronjob/nightly-cronjob", "-n", NAMESPACE)
         wait_complete(database, "job/now")
         names = [name.rsplit("/", 1)[-1] for name in store.names(f"{NAMESPACE}/nightly/")]
-        assert sorted(names) == ["SHA256SUMS", "shop.dump"]
+        assert sorted(names) == ["MANIFEST", "SHA256SUMS", "globals.sql", "shop.dump"]
         reported = lambda: database.cluster.get("backup/nightly", NAMESPACE)["status"]  # noqa: E731
         database.until("its status tells", lambda: "lastSuccessfulTime" in reported())
 
