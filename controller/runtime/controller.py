@@ -148,7 +148,9 @@ class Controller:
         started = time.monotonic()
         outcome, again = await self._reconcile(request)
         if again is not None:
-            self.add(request, after=again)
+            # Objects that wait for their children must not delay those that changed.
+            priority = LOW if outcome == "requeue_after" else NORMAL
+            self.add(request, priority=priority, after=again)
         seconds = time.monotonic() - started
         self._metrics.reconciled(self.name, outcome, seconds, waited)
         if self._kind_metrics is None:

@@ -27,6 +27,7 @@ KINDS = "gatewright.io/kinds"
 NAMESPACES = "gatewright.io/namespaces"
 
 INTERVAL = 30.0  # seconds between two lists
+LIST_TIMEOUT = 10.0  # seconds
 RETRY_INTERVAL = 2.0  # seconds until the next try of a list that failed
 # Seconds after which a Lease that was not renewed has no holder any more, by the clocks of two
 # machines. If they differ by more, the next list shows that it is renewed.
@@ -119,10 +120,13 @@ class Installations:
         is_forbidden = False
         while True:
             try:
-                leases = [each async for each in self._client.list(LEASE, labels=f"{LABEL}=true")]
+                async with asyncio.timeout(LIST_TIMEOUT):
+                    found = self._client.list(LEASE, labels=f"{LABEL}=true")
+                    leases = [each async for each in found]
             except (ApiError, TimeoutError) as error:
                 if not isinstance(error, Forbidden):
-                    LOG.warning("cannot list the Leases of other installations: %s", error)
+                    problem = str(error) or "no answer in time"
+                    LOG.warning("cannot list the Leases of other installations: %s", problem)
                     await asyncio.sleep(RETRY_INTERVAL)
                     continue
                 if not is_forbidden:

@@ -109,7 +109,10 @@ class Replicas:
         await self.client.create(WEBAPP.resource, webapp(self.place, name))
         async with observing(self.client, self.place, [WEBAPP.resource]) as observer:
             await observer.until(
-                WEBAPP.resource, name, lambda each: "conditions" in each.get("status", {})
+                WEBAPP.resource,
+                name,
+                lambda each: "conditions" in each.get("status", {}),
+                within=150,  # objects of the initial list wait up to 60 s behind new ones
             )
 
     async def until_ended(self, user: str) -> None:
