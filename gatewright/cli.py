@@ -27,6 +27,7 @@ COMMANDS = {
     "test": "test policies with files of cases",
     "impact": "compare what two policy sets decide",
     "plan": "print what the controller would create",
+    "restore": "restore a backup into its database",
     "exceptions": "list exceptions that are unused, too wide or about to end",
     "policies": "list the presets and the policies, or those of a cluster",
     "explain": "explain a policy",

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -146,6 +148,36 @@ def test_a_drill_from_the_first_backup_to_a_damaged_one(laptop: Laptop, namespac
 
     kubectl("patch", "backup/nightly-backup", "--type=merge", "-p", '{"spec":{"drill":null}}')
     kubectl("wait", "--for=delete", "cronjob/nightly-backup-drill", "--timeout=30s")
+
+
+def test_a_backup_is_restored_by_one_command(laptop: Laptop, namespace: str) -> None:
+    """It prints what will be replaced, asks, and reports how its Job ended, which is no backup."""
+
+    def restore(*args: str, answer: str = "") -> subprocess.CompletedProcess[str]:
+        where = ["--kubeconfig", str(laptop.plane.kubeconfig), "-n", namespace]
+        command = [sys.executable, "-m", "gatewright", "restore", *args, *where]
+        return subprocess.run(command, input=answer, capture_output=True, text=True, timeout=60)
+
+    for object in SAMPLE:
+        laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
+    ready = ["wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s"]
+    laptop.kubectl("-n", namespace, *ready)
+    unknown = restore("nightly")
+    assert unknown.returncode != 0
+    assert "there is no Backup nightly, and no PostgreSQL nightly with backups" in unknown.stderr
+    refused = restore("nightly-backup", answer="n\n")
+    assert refused.returncode != 0
+    assert "Replaces: tables of shop in the postgresql server shop-db" in refused.stdout
+    assert laptop.kubectl("get", "jobs", "-n", namespace, "-o=name") == ""
+    restored = restore("nightly-backup", "--yes", "--database", "shop", "--as", "copy")
+    assert restored.returncode == 0, restored.stdout + restored.stderr
+    assert restored.stdout.splitlines()[-1] == "restored"
+    name = laptop.kubectl("get", "jobs", "-n", namespace, "-o=name").strip()
+    job = laptop.get(name.replace("job.batch", "job"), namespace)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["/restore.sh", "latest", "shop", "copy"]
+    status = laptop.get("backup/nightly-backup", namespace)["status"]
+    assert "lastSuccessfulTime" not in status
 
 
 def test_the_examples_of_the_page_are_accepted(laptop: Laptop, namespace: str) -> None:
