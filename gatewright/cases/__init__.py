@@ -1,1 +1,1 @@
-"""The report of `gatewright test`, its record of failed cases, and its reruns on changes."""
+"""Results of `gatewright test`, its record of failed cases, its reruns, and new files of cases."""

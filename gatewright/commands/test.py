@@ -13,6 +13,7 @@ from config.settings import Settings
 from gatewright.cases import file_watch as watching
 from gatewright.cases import last_failed
 from gatewright.cases.case_report import coverage_lines, mutant_lines, result
+from gatewright.cases.written_cases import write_cases
 from gatewright.checks.check_report import problem
 from gatewright.console.options import FILE, POLICIES, settings_options
 from gatewright.console.terminal import INDENT, complain, progress, say
@@ -31,7 +32,7 @@ PASSED = frozenset({"passed"})
 
 
 @click.command
-@settings_options(*POLICIES)
+@settings_options("policies", *POLICIES)
 @OUTPUTS
 @click.option("-v", "--verbose", is_flag=True, help="list passing cases too")
 @click.option(
@@ -66,6 +67,14 @@ PASSED = frozenset({"passed"})
     is_flag=True,
     help="change the policies in one place at a time; list the changes that no case detects",
 )
+@click.option(
+    "--write-cases",
+    "written",
+    type=FILE,
+    metavar="FILE",
+    help="write cases to FILE: what the set of --policies answers today to the recorded reviews "
+    "(one JSON object per line) and manifests at PATH",
+)
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="PATH…")
 def command(
     settings: Settings,
@@ -73,6 +82,7 @@ def command(
     outputs: tuple[Output, ...],
     words: tuple[str, ...],
     least: float | None,
+    written: Path | None,
     *,
     verbose: bool,
     only_failed: bool,
@@ -86,6 +96,10 @@ def command(
     A case passes when the whole answer is the expected one. A case that no policy applies to never
     passes as allowed.
     """
+    if written is not None:
+        return _write_cases(settings, paths, written)
+    if settings.policies:
+        raise click.UsageError("--policies is for --write-cases; case files name their policies")
     if watch:
         return watching.run([*paths, *settings.policies_dir])
     trials, problems = _load(paths, settings.namespace or HOME)
@@ -117,6 +131,20 @@ def command(
     if too_little:
         click.echo(f"coverage is {percent(found):.1f} %, below {least:g} %", err=True)
     return max(report.exit_code(), int(too_little))
+
+
+def _write_cases(settings: Settings, paths: tuple[Path, ...], file: Path) -> int:
+    """Write a case file; return 3 if no case describes a request that policies judge."""
+    if len(settings.policies) != 1 or not settings.policies[0].is_file():
+        raise click.UsageError("--write-cases needs one policy set: --policies PRESET or FILE")
+    found = write_cases(settings.policies[0], paths, settings.namespace or HOME, file.parent)
+    for line in (*found.failed, *found.unmatched):
+        complain(f"left out: {printable(line)}")
+    if not found.number:
+        raise DocumentError(f"{', '.join(map(str, paths))}: no request that the policies judge")
+    write_file(file, found.text)
+    complain(f"{printable(file)}: {found.number} case{'s' * (found.number != 1)}")
+    return 3 if found.failed else 0
 
 
 def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputProblem]]:

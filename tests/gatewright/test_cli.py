@@ -96,7 +96,10 @@ def test_a_completion_script_is_printed(run, shell):
 
 @pytest.mark.parametrize(
     ("words", "completed"),
-    [("gatewright ch", "plain,check\n"), ("gatewright test --pol", "plain,--policies-dir\n")],
+    [
+        ("gatewright ch", "plain,check\n"),
+        ("gatewright test --pol", "plain,--policies\nplain,--policies-dir\n"),
+    ],
 )
 def test_the_shell_completes_commands_and_options(run, monkeypatch, words, completed):
     """The test uses click's completion protocol."""

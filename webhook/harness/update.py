@@ -53,14 +53,16 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
 def _agree(case: Sequence[Tried]) -> Any:
     found = {
         orjson.dumps(got): got
-        for got in (_got(each.trial, each.answer) for each in case if not each.trial.derived)
+        for got in (
+            expectation_of(each.trial, each.answer) for each in case if not each.trial.derived
+        )
     }
     if len(found) != 1:
         raise CannotUpdateError("the answers differ between kinds; write one case for each")
     return next(iter(found.values()))
 
 
-def _got(trial: Trial, answer: ReviewAnswer) -> Any:
+def expectation_of(trial: Trial, answer: ReviewAnswer) -> Any:
     """Return the expectation that this answer meets."""
     if not answer.outcomes:
         return "not-matched"

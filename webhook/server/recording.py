@@ -85,11 +85,12 @@ def redacted(body: bytes) -> bytes:
     request["userInfo"] = {key: user[key] for key in ("username", "groups") if key in user}
     for name in ("object", "oldObject"):
         if isinstance(request.get(name), dict):
-            _redact(request[name])
+            redact_object(request[name])
     return orjson.dumps(review, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _redact(object: dict[str, Any]) -> None:
+def redact_object(object: dict[str, Any]) -> None:
+    """Redact the values of an object in place, and remove fields that repeat it."""
     _redact_env(object)
     if object.get("kind") in HOLDERS_OF_VALUES:
         _redact_values(object)
