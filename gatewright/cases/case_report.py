@@ -8,8 +8,17 @@ from webhook.harness.mutants import Mutant
 from webhook.harness.trial import Tried
 
 
-def result(tried: Tried) -> SubjectResult:
-    """Return one case as a result, with one line for each difference."""
+def results(done: Iterable[Tried]) -> Iterator[SubjectResult]:
+    """Yield each case as a result; the traceback of an error is shown once, at its first case."""
+    shown = set[tuple[str, ...]]()
+    for tried in done:
+        new = [crash for crash in tried.crashes if crash not in shown]
+        shown.update(new)
+        yield _result(tried, [line for crash in new for line in crash])
+
+
+def _result(tried: Tried, crash: Sequence[str]) -> SubjectResult:
+    """Return one case as a result, with one line for each difference and of the traceback."""
     document, path = tried.trial.document, tried.trial.path
     place = SourceLocation(document.source, *document.place(path))
     expected = SourceLocation(document.source, *document.place(f"{path}.expect"))
@@ -22,7 +31,7 @@ def result(tried: Tried) -> SubjectResult:
             ReportedViolation(
                 policy=_title(tried), message=each, path=f"{path}.expect", place=expected
             )
-            for each in tried.differences
+            for each in (*tried.differences, *crash)
         ),
     )
 

@@ -12,7 +12,7 @@ from config.printable import printable
 from config.settings import Settings
 from gatewright.cases import file_watch as watching
 from gatewright.cases import last_failed
-from gatewright.cases.case_report import coverage_lines, mutant_lines, result
+from gatewright.cases.case_report import coverage_lines, mutant_lines, results
 from gatewright.cases.written_cases import write_cases
 from gatewright.checks.check_report import problem
 from gatewright.console.options import FILE, POLICIES, settings_options
@@ -114,7 +114,7 @@ def command(
     last_failed.write(each.trial for each in done if each.differences)
     report = Report(
         "test",
-        tuple(map(result, done)),
+        tuple(results(done)),
         tuple(problems),
         unlisted=frozenset() if verbose else PASSED,
     )

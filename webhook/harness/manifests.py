@@ -17,9 +17,12 @@ from webhook.engine.conflicts import IN_FORCE
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.engine.kinds import ANY_VERSION, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine.policy import RuleError
 from webhook.engine.request import NAME_LABEL
+from webhook.engine.violation import one_line
 from webhook.findings import Finding, findings
 from webhook.harness.bases import reviewed_namespace
+from webhook.harness.crashes import describe_crash
 from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
 from webhook.harness.reviews import Admission, ReviewAnswer, ask
 from webhook.known import Known
@@ -211,7 +214,9 @@ def _explain_failure(outcome: Outcome) -> str:
     """Return a failure to judge in words, with how to verify images."""
     if outcome.lacks in IMAGE_LOOK_UPS:
         return "images are not verified: only their registries know. Use --registry-access."
-    return failure(outcome)
+    if outcome.error is None or outcome.lacks or isinstance(outcome.error, RuleError):
+        return failure(outcome)
+    return f"failed with an internal error: {one_line(describe_crash(outcome.error))}."
 
 
 def judged(

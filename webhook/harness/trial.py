@@ -1,25 +1,20 @@
 """Run a case through the webhook's review code, and compare the answer with the expected one."""
 
-import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import jsonpatch
 
 from config.documents import DocumentError
-from webhook.engine import Outcome
 from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
 from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
+from webhook.harness.crashes import describe_crash, traceback_lines
 from webhook.harness.reviews import ReviewAnswer, ask
 from webhook.harness.unused import unused
 from webhook.review import MalformedRequestError
 
-OWN = (
-    "webhook.engine",
-    "webhook.harness",
-)  # modules whose stack frames do not help the author of a policy
 PolicyMessage = tuple[str, str]  # policy and message
 
 
@@ -30,6 +25,12 @@ class Tried:
     trial: Trial
     answer: ReviewAnswer
     differences: tuple[str, ...]
+
+    @property
+    def crashes(self) -> Iterator[tuple[str, ...]]:
+        """The traceback of each policy that raised, by lines."""
+        for error in _raised(self.answer):
+            yield tuple(traceback_lines(error))
 
 
 def attempt(trial: Trial) -> Tried:
@@ -55,6 +56,9 @@ def differences(trial: Trial) -> list[str]:
 
 
 def _differences(trial: Trial, answer: ReviewAnswer) -> Iterator[str]:
+    if crashes := [*_raised(answer)]:
+        yield from (f"the policy raised {describe_crash(error)}" for error in crashes)
+        return
     expect = trial.expect
     if answer.patched_twice:
         yield "the mutation is not idempotent: a second call changed the object again"
@@ -74,9 +78,13 @@ def _differences(trial: Trial, answer: ReviewAnswer) -> Iterator[str]:
     yield from _violations("warning", warned(answer), expected.warned, trial.prefix)
     yield from _violations("audited violation", audited(answer), expected.audited, trial.prefix)
     yield from _object(trial, expected, answer)
+
+
+def _raised(answer: ReviewAnswer) -> Iterator[BaseException]:
+    """Yield the error of each policy that raised; not where it lacks data."""
     for outcome in answer.outcomes:
-        if outcome.error is not None:
-            yield from _traceback(outcome)
+        if outcome.error is not None and not outcome.lacks:
+            yield outcome.error
 
 
 def code_of(answer: ReviewAnswer) -> int | None:
@@ -154,14 +162,3 @@ def _object(trial: Trial, expected: ExpectedAnswer, answer: ReviewAnswer) -> Ite
             f"patched differently: {operation}"
             for operation in jsonpatch.make_patch(desired, answer.object)
         )
-
-
-def _traceback(outcome: Outcome) -> Iterator[str]:
-    """Yield the traceback of a policy that raised, starting with its own code."""
-    error = outcome.error
-    frames = None if error is None else error.__traceback__
-    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(OWN):
-        frames = frames.tb_next
-    if error is not None and not outcome.lacks:
-        for text in traceback.format_exception(type(error), error, frames):
-            yield from text.rstrip().split("\n")

@@ -2,13 +2,14 @@
 
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from config.documents import DocumentError
 from webhook.engine import Params, Patch, Policy, Violation
 from webhook.harness.cases import load_trials
-from webhook.harness.trial import differences
+from webhook.harness.trial import attempt, differences
 from webhook.policy_sets.catalogue import catalogue
 
 
@@ -658,15 +659,14 @@ def test_audited_violations_must_be_expected(file):
 
 def test_a_policy_that_raises_shows_its_own_traceback(file):
     """It begins with the policy's own code; frames of the engine are cut."""
-    first, second, third, *frames, error = tried(file, "judge", f"{asks('fail')}, expect: allowed")
-    assert (first, second.partition(" (")[0], third, error) == (
-        "expected allowed, got denied with code 500",
-        "unexpected violation: judge: failed with an internal error",
-        "Traceback (most recent call last):",
-        "RuntimeError",
-    )
-    assert [line.strip() for line in frames if "^" not in line] == [
-        f'File "{__file__}", line {judge.__code__.co_firstlineno + 4}, in judge',
+    line = judge.__code__.co_firstlineno + 4
+    assert tried(file, "judge", f"{asks('fail')}, expect: allowed") == [
+        f"the policy raised RuntimeError at {Path(__file__).relative_to(Path.cwd())}:{line}"
+    ]
+    ((head, *frames, error),) = attempt(next(load_trials(file, TRIED))).crashes
+    assert (head, error) == ("Traceback (most recent call last):", "RuntimeError")
+    assert [each.strip() for each in frames if "^" not in each] == [
+        f'File "{__file__}", line {line}, in judge',
         "raise RuntimeError",
     ]
 
