@@ -23,6 +23,7 @@ ORDER = (
     "disruptions",
     "everything_stopped",
     "certificates",
+    "upgrade",
     "installation",
     "kinds",
     "databases",

@@ -52,6 +52,11 @@ class Node:
         self.apply(objects.volumes(self.slot.directory / "volumes"))
         self._start_services()
 
+    def have(self, image: Image) -> None:
+        """Ensure that an image is on the running node."""
+        build([image], self.say)
+        self._import(image)
+
     def restart(self) -> None:
         """Start everything again after `cut_power`, as it was."""
         self.machine.on()

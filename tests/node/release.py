@@ -39,11 +39,11 @@ class Release:
             raise ReleaseError(f"helm {arguments[0]}: exit {done.returncode}: {done.stderr}")
         return done.stdout
 
-    def install(self, *sets: str) -> str:
-        """Install or upgrade the chart, and wait until its pods are ready."""
+    def install(self, *sets: str, chart: Path = CHART) -> str:
+        """Install or upgrade a chart, and wait until its pods are ready."""
         values = [f"--set={each}" for each in sets]
         waiting = ("--create-namespace", "--wait", "--timeout=4m")
-        return self.helm("upgrade", "--install", self.name, CHART, *waiting, *values)
+        return self.helm("upgrade", "--install", self.name, chart, *waiting, *values)
 
     def status(self) -> str | None:
         """Return the release's status; None if there is none."""

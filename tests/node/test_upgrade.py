@@ -1,0 +1,245 @@
+"""An upgrade from the previous release, and back: no call fails, no pod restarts, no verdict changes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.fixtures import available
+from tests.e2e import manifests
+from tests.node import previous
+from tests.node.conftest import Figures
+from tests.node.installation import BAD, GOOD, PRODUCTION, Installation
+from tests.node.load import Load
+from tests.node.release import CHART
+from tests.waiting import until
+
+pytestmark = [pytest.mark.node, pytest.mark.long]
+
+CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
+NAMESPACE = "upgrade"
+WEB = "nginxinc/nginx-unprivileged:1.29"
+SMALL = {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
+TIER = {"replicas": 1, "image": WEB, "resources": SMALL}
+KINDS = {
+    "example.com/v1/WebApp": {"replicas": 1, "image": WEB, "resources": SMALL},
+    "example.com/v1/Widget": {"replicas": 0},  # the node has no image for its pods
+    "config.example.com/v1/AppConfig": {
+        "application": "shop",
+        "environment": "staging",
+        "config": {"GREETING": "hello from {{ environment }}"},
+    },
+    "voting.schoolofdevops.com/v1alpha1/VoteConfig": {
+        "question": "Tea?",
+        "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}],
+    },
+    "platform.example.com/v1/EcommercePlatform": {
+        "environment": "staging",
+        "frontend": TIER,
+        "backend": TIER,
+        "database": {"type": "postgresql", "version": "17", "storage": "1Gi", "replicas": 1},
+        "cache": {"enabled": False},
+        "monitoring": {"enabled": False},
+    },
+    "app.example.com/v1/AppStack": {"environment": "development", "frontend": TIER},
+    "backup.example.com/v1/Backup": {
+        "source": {
+            "type": "postgresql",
+            "connection": {"host": "db", "database": "shop", "secretRef": {"name": "login"}},
+        },
+        "destination": {
+            "bucket": "backups",
+            "endpoint": "http://store",
+            "secretRef": {"name": "login"},
+        },
+        "suspend": True,
+    },
+}
+POLICIES = [
+    {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "few-options"},
+        "spec": {
+            "match": {
+                "any": [
+                    {"kinds": ["ConfigMap"], "namespaces": [NAMESPACE], "names": ["big", "small"]}
+                ]
+            },
+            "validations": [{"expression": "size(object.data) < 3", "message": "too many"}],
+        },
+    },
+    {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "AdmissionPolicy",
+        "metadata": {"name": "few", "namespace": NAMESPACE},
+        "spec": {"policy": "replica-limits", "params": {"maximum": 3}},
+    },
+    {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": "sale", "namespace": NAMESPACE},
+        "spec": {
+            "reason": "a sale",
+            "expires": "2099-01-01T00:00:00Z",
+            "exceptions": [{"policy": "few", "names": ["sale"]}],
+        },
+    },
+]
+
+
+# Pods that an upgrade replaces on purpose, by the beginning of their names, and what CHANGELOG.md says of it.
+REPLACED: dict[str, str] = {}
+
+
+def config_map(name: str, count: int) -> dict[str, Any]:
+    """Return a ConfigMap of so many keys."""
+    data = {f"key{number}": "" for number in range(count)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+# Each request is sent as a dry run to both versions.
+REQUESTS = {
+    "good": ("apis/apps/v1", "production", "deployments", GOOD),
+    "bad": ("apis/apps/v1", "production", "deployments", BAD),
+    "registry": ("apis/apps/v1", "production", "deployments", manifests.deployment(image=WEB)),
+    "limits": ("apis/apps/v1", "production", "deployments", manifests.deployment(resources={})),
+    "autoscaler": (
+        *("apis/autoscaling/v2", "production", "horizontalpodautoscalers"),
+        manifests.autoscaler(maximum=11),
+    ),
+    "cron job": ("apis/batch/v1", "production", "cronjobs", manifests.cron_job(image=WEB)),
+    "web app": ("apis/example.com/v1", "production", "webapps", manifests.webapp(replicas=3)),
+    "big web app": ("apis/example.com/v1", "production", "webapps", manifests.webapp(replicas=11)),
+    "two keys": ("api/v1", NAMESPACE, "configmaps", config_map("small", 2)),
+    "four keys": ("api/v1", NAMESPACE, "configmaps", config_map("big", 4)),
+    "tenant": ("apis/apps/v1", NAMESPACE, "deployments", manifests.deployment(replicas=4)),
+    "exception": (
+        *("apis/apps/v1", NAMESPACE, "deployments"),
+        manifests.deployment("sale", replicas=4),
+    ),
+}
+
+
+@pytest.fixture
+def released(bare: Installation, pytestconfig: pytest.Config) -> Installation:
+    """The previous release with policies, exceptions and an object of every kind, which work."""
+    available(pytestconfig, previous.sources)
+    bare.node.have(previous.gatewright())
+    bare.namespace("production")
+    bare.namespace(NAMESPACE)
+    chart = previous.sources() / "charts/gatewright"
+    old = (f"image.repository={previous.REPOSITORY}", f"image.tag={previous.TAG}")
+    bare.release.install(PRODUCTION, *old, chart=chart)
+    bare.until("a bad object is denied", bare.denies)
+    login = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "login", "namespace": NAMESPACE},
+    }
+    for each in [login, *POLICIES, *map(custom_resource, KINDS)]:
+        bare.until("the object is applied", lambda wanted=each: applied(bare, wanted))
+    ready(bare)
+    bare.until("the policies are in force", lambda: verdicts(bare)["four keys"][0] == 403)
+    return bare
+
+
+def applied(installation: Installation, object: dict[str, Any]) -> bool:
+    """Apply an object; on a busy machine a first review may time out."""
+    apply = ("apply", "--server-side", "-f", "-")
+    return installation.plane.kubectl(*apply, input=object, check=False).returncode == 0
+
+
+def custom_resource(kind: str) -> dict[str, Any]:
+    """Return an object of a kind, `apiVersion/Kind`."""
+    api_version, _, name = kind.rpartition("/")
+    metadata = {"name": name.lower(), "namespace": NAMESPACE}
+    return {"apiVersion": api_version, "kind": name, "metadata": metadata, "spec": KINDS[kind]}
+
+
+def ready(installation: Installation) -> None:
+    """Wait until every custom resource is ready."""
+    until(
+        lambda: unready(installation) == [],
+        within=150.0,
+        every=0.5,
+        problem=lambda: f"not ready: {unready(installation)}",
+    )
+
+
+def unready(installation: Installation) -> list[str]:
+    """Return the objects that are not ready."""
+    plurals = ",".join(f"{kind.rpartition('/')[2].lower()}s" for kind in KINDS)
+    listed = installation.cluster.kubectl("get", plurals, "-n", NAMESPACE, "-o", "json")
+    return [
+        f"{each['kind']}: {each.get('status', {}).get('conditions')}"
+        for each in json.loads(listed)["items"]
+        if not any(
+            (condition["type"], condition["status"]) == ("Ready", "True")
+            for condition in each.get("status", {}).get("conditions", ())
+        )
+    ]
+
+
+def verdicts(installation: Installation) -> dict[str, tuple[int, str]]:
+    """Return status and message for each request, sent as a dry run."""
+    found = {}
+    for name, (root, namespace, plural, object) in REQUESTS.items():
+        path = f"/{root}/namespaces/{namespace}/{plural}?dryRun=All"
+        code, answer = installation.cluster.api.request("POST", path, object)
+        message = json.loads(answer).get("message", "") if code >= 400 else ""
+        found[name] = (code, message.partition(":")[2])  # without the webhook's name
+    return found
+
+
+def pods(installation: Installation) -> dict[str, tuple[str, int]]:
+    """Return uid and restarts of each pod of the objects, by name."""
+    listed = installation.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o", "json")
+    return {
+        pod["metadata"]["name"]: (
+            pod["metadata"]["uid"],
+            sum(each["restartCount"] for each in pod["status"].get("containerStatuses", ())),
+        )
+        for pod in json.loads(listed)["items"]
+        if pod["status"]["phase"] == "Running"
+        and not pod["metadata"]["name"].startswith(tuple(REPLACED))
+    }
+
+
+def reconciled(installation: Installation, name: str) -> None:
+    """Wait until the leader has worked through its queues, with a new object last."""
+    config = custom_resource("config.example.com/v1/AppConfig")
+    config["metadata"]["name"] = name
+    config["spec"] = {**config["spec"], "application": name}
+    installation.node.apply([config])
+    installation.cluster.wait(f"configmap/{name}-config", "create", NAMESPACE)
+    depth = lambda: [  # noqa: E731
+        line
+        for line in installation.metrics(installation.leader().partition("_")[0]).splitlines()
+        if line.startswith("workqueue_depth{") and not line.endswith(" 0.0")
+    ]
+    installation.until("the queues are empty", lambda: depth() == [])
+    ready(installation)
+
+
+def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figures) -> None:
+    """Calls, pods, custom resources and verdicts are the same in the previous release and in this one."""
+    assert [text for text in REPLACED.values() if text not in CHANGELOG.read_text()] == []
+    before, running = verdicts(released), pods(released)
+    with Load(released) as load:
+        released.release.install(PRODUCTION, chart=CHART)
+        reconciled(released, "after-upgrade")
+    figure(f"upgrade: {load}")
+    assert load.failed == []
+    assert verdicts(released) == before
+    assert pods(released) == running
+    with Load(released) as load:
+        released.release.helm("rollback", "gatewright", "1", "--wait")
+        reconciled(released, "after-rollback")
+    figure(f"back: {load}")
+    assert load.failed == []
+    assert verdicts(released) == before
+    assert pods(released) == running
+    released.cluster.kubectl("delete", "namespace", NAMESPACE)
+    released.remove()
