@@ -34,8 +34,9 @@ def policies_of(
     """
     planners = planners_of(settings, home or HOME, controller_user)
 
-    def build(policies: PolicySet) -> Engine:
-        return Engine(in_force(policies, catalogue(), home), planners, converted=True)
+    def build(policies: PolicySet, before: Engine | None) -> Engine:
+        found = in_force(policies, catalogue(), home)
+        return Engine(found, planners, converted=True, before=before)
 
     proofs = Proofs(settings, catalogue(), home or HOME, config_map)
     objects = PolicyObjects(stores, catalogue(), metrics, home or HOME, proofs.prove_object)

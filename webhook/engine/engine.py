@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.children import judge_children
-from webhook.engine.conflicts import without_conflicts
+from webhook.engine.conflicts import PolicyConflict, without_conflicts
 from webhook.engine.exemptions import NOW
 from webhook.engine.index import NO_VERSIONS, Index
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind, Target, versions_sent
 from webhook.engine.planners import NO_PLANNERS, SERVED, Planner, Planners
+from webhook.engine.ranks import RankChanges, Ranked, Ranking
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
@@ -42,31 +43,76 @@ class Engine:
         *,
         counts_exceptions: bool = False,
         converted: bool = False,
+        before: "Engine | None" = None,
     ) -> None:
         """Index the policies, without those that conflict with earlier ones: see `conflicts`.
 
         With `counts_exceptions`, outcomes name the exceptions that cover violations. `converted` is
-        whether the API server sends every object in the versions that policies name.
+        whether the API server sends every object in the versions that policies name. What an engine
+        `before` has indexed is used again.
         """
-        self.policies, self.conflicts = without_conflicts(policies)
+        self.policies: tuple[BoundPolicy, ...]
+        self.conflicts: tuple[PolicyConflict, ...]
+        self._written: Ranking  # of all policies, and of those in force
+        self._ranking: Ranking
         self.planners = planners
         self._counts_exceptions = counts_exceptions
-        sent = self.versions_sent if converted else NO_VERSIONS
-        validating = (each for each in self.policies if each.policy.validate is not None)
-        mutating = (each for each in self.policies if each.policy.mutate is not None)
-        self._validating, self._mutating = Index(validating, sent), Index(mutating, sent)
+        self._converted = converted
+        self._rank(tuple(policies), before)
+        changes = self._ranking.changes
+        if before is not None and changes is not None and self._sent == before._sent:
+            self._change_indexes(before, changes)
+        else:
+            everything = list(self._ranking.ranked)
+            self._validating = Index(_of_verb(everything, mutating=False), self._sent)
+            self._mutating = Index(_of_verb(everything, mutating=True), self._sent)
+            self._tenants_rules = _count_rules(everything)
         self._needed_by = {
             key: self._needed_by_children(planner, key[2])
             for key, planner in planners.by_target.items()
         }
-        self._tenants_rules = Counter[str]()  # by namespace
-        for each in self.policies:
-            if each.namespace is not None:
-                self._tenants_rules[each.namespace] += each.rules
+
+    def _rank(self, policies: tuple[BoundPolicy, ...], before: "Engine | None") -> None:
+        """Find the conflicts of policies, if others mutate, and rank the policies without them."""
+        written = Ranking(policies, None if before is None else before._written)
+        self._written = written
+        if before is not None and written.changes is not None and not _mutate(written.changes):
+            self.conflicts = before.conflicts
+        else:
+            mutating = [each for each in policies if each.policy.mutate is not None]
+            self.conflicts = without_conflicts(mutating)[1]
+        if not self.conflicts:
+            self.policies, self._ranking = policies, written
+            return
+        conflicting = {id(each.policy) for each in self.conflicts}
+        self.policies = tuple(each for each in policies if id(each) not in conflicting)
+        self._ranking = Ranking(self.policies, None if before is None else before._ranking)
+
+    def _change_indexes(self, before: "Engine", changes: RankChanges) -> None:
+        """Derive the indexes from those of an engine with other policies."""
+        removed, added = changes
+        self._validating, self._mutating = (
+            index.with_changes(
+                _of_verb(removed, mutating=is_mutating), _of_verb(added, mutating=is_mutating)
+            )
+            for index, is_mutating in ((before._validating, False), (before._mutating, True))
+        )
+        self._tenants_rules = before._tenants_rules.copy()
+        self._tenants_rules.subtract(_count_rules(removed))
+        self._tenants_rules.update(_count_rules(added))
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
-        """Return an engine with other policies and the same planners."""
-        return Engine(policies, self.planners, counts_exceptions=self._counts_exceptions)
+        """Return an engine with other policies, and the same planners and options.
+
+        Its time is that of what changed; what concerns the other policies is shared.
+        """
+        return Engine(
+            policies,
+            self.planners,
+            counts_exceptions=self._counts_exceptions,
+            converted=self._converted,
+            before=self,
+        )
 
     def counting_exceptions(self) -> "Engine":
         """Return an engine for an audit: its outcomes name the exceptions that cover violations."""
@@ -75,14 +121,18 @@ class Engine:
     @cached_property
     def versions_sent(self) -> Mapping[Kind, tuple[str, ...]]:
         """The versions in which the API server sends objects of each kind that policies name."""
-        ordered = sorted(self.policies, key=lambda each: each.namespace is not None)
-        distinct = {id(each.targets): each.targets for each in ordered}
-        return versions_sent(target.kind for targets in distinct.values() for target in targets)
+        distinct = self._ranking.targets
+        return versions_sent(target.kind for targets in distinct for target in targets)
+
+    @property
+    def _sent(self) -> Mapping[Kind, Iterable[str]]:
+        return self.versions_sent if self._converted else NO_VERSIONS
 
     @cached_property
     def for_owned(self) -> "Engine":
         """The engine for objects whose owner is judged: only with policies about owned objects."""
-        return self.with_policies(each for each in self.policies if each.policy.judges_owned)
+        owned = [each for each in self.policies if each.policy.judges_owned]
+        return Engine(owned, self.planners, counts_exceptions=self._counts_exceptions)
 
     def requirements(
         self, attributes: Attributes, *, mutating: bool = False
@@ -177,3 +227,26 @@ class Engine:
         for key in (key for kind in kinds for key in Target(kind).keys):
             needed |= self._validating.needs_of(key) | self._mutating.needs_of(key)
         return frozenset(needed)
+
+
+def _of_verb(ranked: Iterable[Ranked], *, mutating: bool) -> list[Ranked]:
+    """Return the policies that mutate, or those that validate."""
+    return [
+        (place, bound)
+        for place, bound in ranked
+        if (bound.policy.mutate if mutating else bound.policy.validate) is not None
+    ]
+
+
+def _count_rules(ranked: Iterable[Ranked]) -> Counter[str]:
+    """Return the number of rules in tenants' policies, by namespace."""
+    found = Counter[str]()
+    for _, bound in ranked:
+        if bound.namespace is not None:
+            found[bound.namespace] += bound.rules
+    return found
+
+
+def _mutate(changes: RankChanges) -> bool:
+    changed = (*changes.removed, *changes.added)
+    return any(bound.policy.mutate is not None for _, bound in changed)

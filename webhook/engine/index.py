@@ -1,16 +1,20 @@
 """Finds the policies for a request by one look-up, however many are loaded."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
 
+from webhook.engine.alike_targets import AlikeTargets
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import NAMESPACES, Kind, Target, TargetKey
-from webhook.engine.label_index import LabelIndex, Ranked
+from webhook.engine.label_index import LabelIndex
+from webhook.engine.ranks import Ranked
 from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, Attributes
 
 MAX_PLACES = 4096  # cached pairs of target and namespace
+MAX_COMPARED = 50  # changed policies that are compared with each cached place; more empty the cache
 
 
 NO_VERSIONS: Mapping[Kind, Iterable[str]] = {}
@@ -32,66 +36,110 @@ class TargetPolicies(NamedTuple):
 NO_POLICIES = TargetPolicies(LabelIndex([], {}, 0), None, frozenset(), 0)
 
 
-class AlikeTargets:
-    """Policies of the same targets, by the names of the namespaces in which they can apply."""
+class Everywhere(NamedTuple):
+    """The policies of one target that ignore the names of namespaces.
 
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.anywhere: list[Ranked] = []
-        self.by_name: dict[str, list[Ranked]] = {}
-        self.by_glob: list[Ranked] = []
-        self.needs = frozenset[str]()
+    `needs` has the number of policies for each set of look-ups.
+    """
 
-    def add(self, rank: int, bound: BoundPolicy) -> None:
-        """Add a policy; `rank` is its place in the order of all policies."""
-        self.needs |= bound.needs_anywhere
-        names = bound.names_of_namespaces
-        if names is not None:
-            for name in names:
-                self.by_name.setdefault(name, []).append((rank, bound))
-        elif bound.match.ignores_names_of_namespaces:
-            self.anywhere.append((rank, bound))
-        else:
-            self.by_glob.append((rank, bound))
+    ranked: LabelIndex
+    needs: Counter[frozenset[str]]
 
-    def in_namespace(self, name: str) -> list[Ranked]:
-        """Return the policies that apply by the name of a namespace, and perhaps some others."""
-        return [*self.by_name.get(name, ()), *self.by_glob]
+
+Place = tuple[str, str, str, str, str, str]  # a target, a namespace, and the version that was sent
 
 
 class Index:
-    """Policies by target: first those of the cluster, then those of the request's namespace."""
+    """Policies by target."""
 
     def __init__(
         self,
-        policies: Iterable[BoundPolicy],
+        ranked: Iterable[Ranked],
         versions_sent: Mapping[Kind, Iterable[str]] = NO_VERSIONS,
     ) -> None:
-        """Index the policies; leave out targets that no clause of a policy can select.
+        """Index policies by ranks; leave out targets that no clause of a policy can select.
 
         With `versions_sent`, a policy does not judge requests in a version that is sent for other
         policies.
         """
-        self.targets: dict[TargetKey, Target] = {}
-        self._alike: dict[TargetKey, list[AlikeTargets]] = {}
-        self._anywhere: dict[tuple[TargetKey, str, bool], TargetPolicies] = {}
-        self._policies_by_place: dict[tuple[str, str, str, str, str, str], TargetPolicies] = {}
         self._versions_of_others = _versions_of_others(versions_sent)
-        alike: dict[int, AlikeTargets] = {}
-        ordered = sorted(policies, key=lambda each: each.namespace is not None)
-        for rank, bound in enumerate(ordered):
-            keys = bound.keys
-            group = alike.get(id(keys))
-            if group is None:
-                group = alike[id(keys)] = AlikeTargets()
-                for key, target in keys:
-                    self.targets[key] = target
-                    self._alike.setdefault(key, []).append(group)
-            group.add(rank, bound)
+        self._groups: dict[int, AlikeTargets] = {}  # by the identity of the targets' keys
+        self.targets: dict[TargetKey, Target] = {}
+        self._group_ids: dict[TargetKey, list[int]] = {}
+        self._everywhere: dict[tuple[TargetKey, str, bool], Everywhere] = {}
+        self._policies_by_place: dict[Place, TargetPolicies] = {}
+        self._replace((), tuple(ranked))
+
+    def with_changes(self, removed: Sequence[Ranked], added: Sequence[Ranked]) -> "Index":
+        """Return an index of other policies, in time of the changes; the rest is shared.
+
+        The others keep their ranks.
+        """
+        other = copy(self)
+        other._groups = dict(self._groups)
+        # Copied at once: reviews add to them in another thread.
+        other._everywhere = self._everywhere.copy()
+        other._policies_by_place = self._policies_by_place.copy()
+        other._replace(removed, added)
+        return other
+
+    def _replace(self, removed: Sequence[Ranked], added: Sequence[Ranked]) -> None:
+        """Replace policies, and forget what was computed from them."""
+        changes: dict[int, tuple[list[Ranked], list[Ranked]]] = {}
+        for side, several in enumerate((removed, added)):
+            for ranked in several:
+                keys = ranked[1].keys
+                if id(keys) not in self._groups:
+                    self._groups[id(keys)] = AlikeTargets.empty(keys)
+                changes.setdefault(id(keys), ([], []))[side].append(ranked)
+        is_same = all(self._groups[number] for number in changes)
+        for number, change in changes.items():
+            self._groups[number] = self._groups[number].with_changes(*change)
+            if not self._groups[number]:
+                del self._groups[number]
+                is_same = False
+        if not is_same:
+            self._index_targets()
+        if is_same and len(removed) + len(added) <= MAX_COMPARED:
+            self._update_caches(removed, added)
+        else:
+            self._everywhere, self._policies_by_place = {}, {}
+
+    def _index_targets(self) -> None:
+        """Find the targets of all groups, and the groups of each target."""
+        self.targets, self._group_ids = {}, {}
+        for number, group in self._groups.items():
+            for key, target in group.keys:
+                self.targets[key] = target
+                self._group_ids.setdefault(key, []).append(number)
+
+    def _update_caches(self, removed: Sequence[Ranked], added: Sequence[Ranked]) -> None:
+        """Update policies that ignore names of namespaces; forget places that others affect."""
+        by_key: dict[TargetKey, tuple[list[Ranked], list[Ranked]]] = {}
+        for side, several in enumerate((removed, added)):
+            for ranked in several:
+                for key, _ in ranked[1].keys:
+                    by_key.setdefault(key, ([], []))[side].append(ranked)
+        for (key, version, is_in_namespace), before in list(self._everywhere.items()):
+            if key in by_key:
+                gone, new = (
+                    self._narrowed(key, "any" * is_in_namespace, version, _anywhere(several))
+                    for several in by_key[key]
+                )
+                needs = before.needs.copy()
+                needs.subtract(_needs(each, key) for _, each in gone)
+                needs.update(_needs(each, key) for _, each in new)
+                index = before.ranked.with_changes(gone, new)
+                self._everywhere[key, version, is_in_namespace] = Everywhere(index, +needs)
+        for place in list(self._policies_by_place):
+            changed = by_key.get(place[:4])
+            if changed and any(_may_apply(each, place[4]) for part in changed for _, each in part):
+                del self._policies_by_place[place]
 
     def needs_of(self, key: TargetKey) -> frozenset[str]:
         """Return the look-ups that the policies of a target need, wherever they apply."""
-        return frozenset[str]().union(*(each.needs for each in self._alike.get(key, ())))
+        groups = (self._groups[number] for number in self._group_ids.get(key, ()))
+        return frozenset[str]().union(*(each for group in groups for each in group.needs))
 
     def policies_for(self, attributes: Attributes) -> TargetPolicies:
         """Return the policies for a request, each with the undecided part of its match."""
@@ -101,38 +149,44 @@ class Index:
         place = *attributes.target, attributes.namespace, version
         found = self._policies_by_place.get(place)
         if found is None:
-            found = self._in_place(attributes, version)
+            found = self._in_place(attributes.target, attributes.namespace, version)
             if len(self._policies_by_place) >= MAX_PLACES:
                 self._policies_by_place.clear()
             self._policies_by_place[place] = found
         return found
 
-    def _in_place(self, attributes: Attributes, version: str) -> TargetPolicies:
+    def _in_place(self, key: TargetKey, namespace: str, version: str) -> TargetPolicies:
         """Return the policies for a target in a namespace.
 
         Those that apply by name, or by a glob, are added to those that ignore its name, which are
         the same for all namespaces.
         """
-        key, namespace = attributes.target, attributes.namespace
-        groups = self._alike.get(key)
-        if groups is None:
+        groups = [self._groups[number] for number in self._group_ids.get(key, ())]
+        if not groups:
             return NO_POLICIES
-        everywhere = self._anywhere.get((key, version, bool(namespace)))
+        everywhere = self._everywhere.get((key, version, bool(namespace)))
         if everywhere is None:
-            ranked = [each for group in groups for each in group.anywhere]
-            narrowed = self._narrowed(attributes, version, ranked)
-            everywhere = self._with_needs(key, LabelIndex.of(narrowed), narrowed)
-            self._anywhere[key, version, bool(namespace)] = everywhere
-        ranked = [each for group in groups for each in group.in_namespace(namespace)]
-        own = self._narrowed(attributes, version, ranked)
-        return self._with_needs(key, everywhere.ranked.joined(own), own, everywhere)
+            anywhere = [each for group in groups for each in group.anywhere.items()]
+            narrowed = self._narrowed(key, namespace, version, anywhere)
+            needs_of_all = Counter(_needs(bound, key) for _, bound in narrowed)
+            everywhere = Everywhere(LabelIndex.of(narrowed), needs_of_all)
+            self._everywhere[key, version, bool(namespace)] = everywhere
+        named = [each for group in groups for each in group.in_namespace(namespace)]
+        own = self._narrowed(key, namespace, version, named)
+        ranked = everywhere.ranked.joined(own)
+        needs = set[str]().union(*everywhere.needs, *(_needs(bound, key) for _, bound in own))
+        if key[:2] == NAMESPACES:
+            needs -= {NAMESPACE_LABELS, NAMESPACE}
+        # A tenant's policy is found by the name of its namespace.
+        rules = sum(bound.rules for _, bound in own if bound.namespace is not None)
+        kind = self.targets[key].kind if ranked else None
+        return TargetPolicies(ranked, kind, frozenset(needs), rules)
 
     def _narrowed(
-        self, attributes: Attributes, version: str, ranked: Iterable[Ranked]
+        self, key: TargetKey, namespace: str, version: str, ranked: Iterable[Ranked]
     ) -> list[Ranked]:
         """Return policies with the part of their match that a target and a namespace leave open."""
-        key, namespace = attributes.target, attributes.namespace
-        target = replace(self.targets[key], operations=(attributes.operation,))
+        target = replace(self.targets[key], operations=(key[3],))
         found: list[Ranked] = []
         for rank, bound in ranked:
             if bound.namespace is not None and bound.namespace != namespace:
@@ -144,23 +198,24 @@ class Index:
                 found.append((rank, narrowed))
         return found
 
-    def _with_needs(
-        self,
-        key: TargetKey,
-        ranked: LabelIndex,
-        added: Iterable[Ranked],
-        before: TargetPolicies | None = None,
-    ) -> TargetPolicies:
-        """Return policies with their look-ups, those of `before` and of the added ones."""
-        needs = set[str]() if before is None else set(before.needs)
-        rules = 0 if before is None else before.rules
-        for _, bound in added:
-            needs |= bound.match.needs(key[2]) | bound.needs
-            rules += bound.rules if bound.namespace is not None else 0
-        if key[:2] == NAMESPACES:
-            needs -= {NAMESPACE_LABELS, NAMESPACE}
-        kind = self.targets[key].kind if ranked else None
-        return TargetPolicies(ranked, kind, frozenset(needs), rules)
+
+def _needs(bound: BoundPolicy, key: TargetKey) -> frozenset[str]:
+    return bound.match.needs(key[2]) | bound.needs
+
+
+def _anywhere(ranked: Iterable[Ranked]) -> list[Ranked]:
+    """Return the policies that ignore the names of namespaces."""
+    return [
+        (rank, bound)
+        for rank, bound in ranked
+        if bound.names_of_namespaces is None and bound.match.ignores_names_of_namespaces
+    ]
+
+
+def _may_apply(bound: BoundPolicy, namespace: str) -> bool:
+    """Return whether a policy can apply in a namespace, by its name."""
+    names = bound.names_of_namespaces
+    return namespace in names if names is not None else bound.match.may_select_in(namespace)
 
 
 def _versions_of_others(sent: Mapping[Kind, Iterable[str]]) -> dict[Kind, set[str]]:

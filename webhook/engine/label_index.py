@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.fields import WrongTypeError
+from webhook.engine.ranks import Rank, Ranked
 from webhook.engine.request import NotLookedUpError, Request
 
-Ranked = tuple[int, BoundPolicy]  # a policy, and its place in the order of all policies
 MIN_INDEXED = 16  # fewer policies that select by labels are tried one after the other
 
 LabelAndValue = tuple[str, str | None]  # a label and its value; None: any value
@@ -33,12 +33,7 @@ class LabelIndex:
             return cls(others, {}, 0)
         by_label: dict[LabelAndValue, list[Ranked]] = {}
         for each in labels:
-            keys = {
-                (label, value)
-                for label, values in each[1].namespace_labels
-                for value in (values if values is not None else (None,))
-            }
-            for key in keys:
+            for key in _keys(each[1]):
                 by_label.setdefault(key, []).append(each)
         indexed = {rank for rank, _ in labels}
         return cls([each for each in others if each[0] not in indexed], by_label, len(labels))
@@ -52,6 +47,27 @@ class LabelIndex:
         if len(more) == len(self._others):
             return self
         return LabelIndex(sorted(more, key=_rank), self._by_label, self._indexed)
+
+    def with_changes(self, removed: Iterable[Ranked], added: Sequence[Ranked]) -> "LabelIndex":
+        """Return the index of these policies without some, and with others."""
+        gone = dict(removed)
+        others = [each for each in self._others if each[0] not in gone]
+        if not self._indexed:
+            return LabelIndex.of([*others, *added])
+        by_label = dict(self._by_label)
+        indexed = self._indexed
+        for bound in gone.values():
+            for key in _keys(bound):
+                by_label[key] = [each for each in by_label[key] if each[0] not in gone]
+                if not by_label[key]:
+                    del by_label[key]
+            indexed -= bool(bound.namespace_labels)
+        for each in added:
+            for key in _keys(each[1]):
+                by_label[key] = [*by_label.get(key, ()), each]
+            indexed += bool(each[1].namespace_labels)
+        others += [each for each in added if not each[1].namespace_labels]
+        return LabelIndex(sorted(others, key=_rank), by_label, indexed)
 
     def all(self) -> Sequence[BoundPolicy]:
         """Return all policies, in order."""
@@ -78,8 +94,17 @@ class LabelIndex:
         return self._policies if len(found) == len(self._others) else _in_order(found)
 
 
-def _rank(ranked: Ranked) -> int:
+def _rank(ranked: Ranked) -> Rank:
     return ranked[0]
+
+
+def _keys(bound: BoundPolicy) -> set[LabelAndValue]:
+    """Return the labels by which a policy is found; none if its match names none."""
+    return {
+        (label, value)
+        for label, values in bound.namespace_labels
+        for value in (values if values is not None else (None,))
+    }
 
 
 def _in_order(ranked: Iterable[Ranked]) -> Sequence[BoundPolicy]:

@@ -136,6 +136,11 @@ class Match:
         """Whether no clause has names or globs of namespaces."""
         return all(clause.namespaces is None for clause in self.clauses)
 
+    def may_select_in(self, namespace: str) -> bool:
+        """Return whether a clause can select something in a namespace, by its name."""
+        names = [clause.namespaces for clause in self.clauses]
+        return not names or any(each is None or each.match(namespace) for each in names)
+
     @property
     def labels_of_namespaces(self) -> tuple[LabelValues, ...]:
         """Labels of which a namespace needs one, for it to select anything; empty if unknown."""

@@ -7,11 +7,9 @@ others change.
 
 import hashlib
 import logging
-from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
@@ -32,6 +30,7 @@ from webhook.policy_sets.bound_objects import (
 )
 from webhook.policy_sets.policy_set import FailedCasesError, PolicySet
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.ordered import Ordered
 
 RESOURCES = tuple(
     kind.definition.resource for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException)
@@ -95,7 +94,8 @@ class PolicyObjects:
         self._versions: dict[ObjectId, tuple[str, int]] = {}
         self._good: dict[ObjectId, BoundPolicy | BoundException] = {}
         self._good_versions: dict[ObjectId, tuple[str, int]] = {}
-        self._ordered: list[tuple[int, str, ObjectId]] = []  # the valid ones, by kind and key
+        # The valid ones in order, and the kind and key of each.
+        self._policies, self._exceptions = Ordered[BoundPolicy](), Ordered[BoundException]()
         self._version = 0  # the sum of the hashes of the versions in force
         self._sizes = Counter[str]()  # bytes of the tenants' valid objects, by namespace
         self.problems: dict[ObjectId, Exception] = {}
@@ -154,13 +154,10 @@ class PolicyObjects:
 
     def in_force(self, new: ObjectId | None = None, bound: BoundPolicy | None = None) -> PolicySet:
         """Return all valid objects, by kind and name; a `new` one replaces its old version."""
-        good = [self._good[id] for _, _, id in self._ordered if id != new]
-        if bound is not None:
-            good.append(bound)
-        return PolicySet(
-            tuple(each for each in good if isinstance(each, BoundPolicy)),
-            tuple(each for each in good if isinstance(each, BoundException)),
-        )
+        policies = self._policies.values
+        if new is not None and bound is not None:
+            policies = (*self._policies.without(_place(new)), bound)
+        return PolicySet(policies, self._exceptions.values)
 
     @property
     def version(self) -> bytes:
@@ -269,11 +266,10 @@ class PolicyObjects:
             self._version -= _hash(id, self._good_versions.pop(id))
         if bound is not None:
             self._good[id] = bound
-        place = KIND_ORDER[id[0].kind], id[1], id
-        if old is None and bound is not None:
-            insort(self._ordered, place, key=itemgetter(0, 1))
-        elif bound is None and old is not None:
-            del self._ordered[bisect_left(self._ordered, place[:2], key=itemgetter(0, 1))]
+        if id[0] == EXCEPTION:
+            self._exceptions.put(_place(id), bound if isinstance(bound, BoundException) else None)
+        else:
+            self._policies.put(_place(id), bound if isinstance(bound, BoundPolicy) else None)
         for each, sign in ((old, -1), (bound, 1)):
             if each is not None and (namespace := self._tenant(id)) is not None:
                 self._sizes[namespace] += sign * each.size
@@ -288,6 +284,10 @@ def _is_in_force(entry: Entry) -> bool:
         each.get("type") == "Ready" and each.get("status") == "True"
         for each in status.get("conditions") or ()
     )
+
+
+def _place(id: ObjectId) -> tuple[int, str]:
+    return KIND_ORDER[id[0].kind], id[1]
 
 
 def _seniority(id: ObjectId, entry: Entry) -> tuple[int, str, str]:

@@ -34,7 +34,7 @@ class Policies:
         self,
         paths: Iterable[Path],
         read: Callable[[], PolicySet],
-        build: Callable[[PolicySet], Engine],
+        build: Callable[[PolicySet, Engine | None], Engine],
         objects: PolicyObjects,
         metrics: WebhookMetrics,
         config_map: WatchedObject | None = None,
@@ -42,7 +42,8 @@ class Policies:
     ) -> None:
         """Take the files at `paths`, and a ConfigMap, both of which `read` reads.
 
-        `carried` returns objects that are denied, of cases that policies carry.
+        `carried` returns objects that are denied, of cases that policies carry. `build` takes the
+        engine before, whose indexes it uses again.
 
         `read` and `build` raise ValueError or OSError for errors; so does the constructor, if
         nothing has to be awaited.
@@ -89,7 +90,7 @@ class Policies:
             if self.engine is None and self.objects.changed_verdicts:
                 raise FailedCasesError(self._changed_verdicts())
             self._is_stale = False
-            engine = self._build(self._with_written(self.objects.in_force()))
+            engine = self._build(self._with_written(self.objects.in_force()), self.engine)
         except (ValueError, OSError) as error:
             self._report(str(error))
         else:
@@ -175,8 +176,7 @@ class Policies:
         self._metrics.policy_set.labels(self.version).set(1)
         before = self.engine.policies if self.engine else ()
         self.engine = engine
-        removed = {each.title for each in before} - {each.title for each in engine.policies}
-        self._metrics.forget(removed)
+        self._metrics.forget(_titles_of_others(before, engine.policies))
         fields = {"policies": len(engine.policies), "version": self.version}
         log.info("policies in force", extra={"fields": fields})
         for each in engine.conflicts:
@@ -197,3 +197,13 @@ class Policies:
     def _check(self, policy: BoundPolicy, objects: PolicySet) -> None:
         """Raise ConflictingPoliciesError if a policy conflicts with the others in force."""
         refuse_conflict(policy, self._with_written(objects).policies)
+
+
+def _titles_of_others(before: Sequence[BoundPolicy], now: Sequence[BoundPolicy]) -> set[str]:
+    """Return the titles of policies before that no policy has now.
+
+    Most policies are the same objects: there is no step in Python for these.
+    """
+    old, new = (dict(zip(map(id, several), several, strict=True)) for several in (before, now))
+    removed = {old[each].title for each in old.keys() - new.keys()}
+    return removed - {new[each].title for each in new.keys() - old.keys()}

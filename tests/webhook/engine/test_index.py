@@ -19,6 +19,7 @@ from webhook.engine import BoundPolicy, Engine, Request, label_index
 from webhook.engine.exemptions import Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.index import Index
+from webhook.engine.ranks import Ranking
 
 
 @pytest.mark.long
@@ -34,6 +35,61 @@ def test_the_policies_that_apply_are_found_in_order(policies, least):
         for sent in REQUESTS:
             asked = [each.policy for each in engine.validate(reviewed(sent)).outcomes]
             assert asked == [each.title for each in ordered if applies(each, sent)]
+
+
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from(["put", "remove"]), POLICIES),
+    min_size=1,
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("least", [1, 16])
+@settings(max_examples=10, deadline=None)
+@given(steps=CHANGES)
+def test_a_changed_engine_judges_as_a_new_one(least, steps):
+    """Whatever was indexed and cached before a change: policies are put, replaced and removed."""
+    policies, engine = list[BoundPolicy](), Engine([])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(label_index, "MIN_INDEXED", least)
+        for number, (place, verb, policy) in enumerate(steps):
+            index = place % (len(policies) + 1)
+            policies[index : index + place % 2] = (
+                [replace(policy, name=f"p{number}")] if verb == "put" else []
+            )
+            engine = engine.with_policies(policies)
+            new = Engine(policies)
+            assert engine.policies == tuple(policies)
+            assert engine.judged_kinds == new.judged_kinds
+            assert engine.versions_sent == new.versions_sent
+            for sent in REQUESTS:
+                request = reviewed(sent)
+                assert engine.requirements(request.attributes) == new.requirements(
+                    request.attributes
+                )
+                asked = [each.policy for each in engine.validate(request).outcomes]
+                assert asked == [each.policy for each in new.validate(request).outcomes]
+
+
+def test_one_change_of_thousands_is_indexed_alone(monkeypatch):
+    """The other policies are not read again, and places they do not concern stay cached."""
+    policies = [
+        bound({"any": [{"namespaces": [f"ns-{number}"]}]}, name=f"p{number}")
+        for number in range(1_000)
+    ]
+    engine = Engine(policies)
+    request = reviewed(Sent(DEPLOYMENT, "ns-7"))
+    before = engine._validating.policies_for(request.attributes)
+    read = list[str]()
+    monkeypatch.setattr(
+        BoundPolicy,
+        "names_of_namespaces",
+        property(lambda self: (read.append(self.name), self.match.names_of_namespaces)[1]),
+    )
+    policies[500] = replace(policies[500], name="changed")
+    changed = engine.with_policies(policies)
+    assert changed._validating.policies_for(request.attributes) is before
+    assert set(read) == {"p500", "changed"}
 
 
 def by_label(key: str, value: str) -> BoundPolicy:
@@ -55,7 +111,7 @@ def test_policies_for_other_labels_are_not_tried(differ):
     ]
     labels = {"k7": "x", "team": "t7", "env": "prod"}
     request = reviewed(Sent(DEPLOYMENT, "shop", labels))
-    ranked = Index(policies).policies_for(request.attributes).ranked
+    ranked = Index(Ranking(tuple(policies)).ranked).policies_for(request.attributes).ranked
     assert [each.name for each in ranked.selected(request)] == [
         "k7-x" if differ == "keys" else "team-t7",
         "by-name",

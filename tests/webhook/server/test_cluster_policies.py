@@ -103,8 +103,8 @@ class Cluster:
         self.policies = Policies([], lambda: self.files, self._build, objects, metrics)
         objects.subscribe(self.changed.set)
 
-    def _build(self, policies: PolicySet) -> Engine:
-        return Engine(in_force(policies, catalogue(), HOME))
+    def _build(self, policies: PolicySet, before: Engine | None) -> Engine:
+        return Engine(in_force(policies, catalogue(), HOME), before=before)
 
     async def watching(self, client: Client) -> None:
         """Watch the objects forever."""

@@ -46,7 +46,7 @@ def start(file, metrics):
         return Policies(
             [file],
             lambda: some(int(file.read_text())),
-            lambda found: Engine(found.policies),
+            lambda found, before: Engine(found.policies, before=before),
             objects,
             metrics,
         )
@@ -184,7 +184,7 @@ def load(registry):
         return Policies(
             paths,
             lambda: policy_set_of(paths, catalogue()),
-            lambda found: Engine(found.policies),
+            lambda found, before: Engine(found.policies, before=before),
             PolicyObjects([], catalogue(), metrics),
             metrics,
         )
