@@ -163,14 +163,12 @@ def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
 
 def _version_sets(keys: Iterable[DemandKey]) -> dict[Kind, int]:
     """Return the number of each kind's set of versions, of those in which its objects are sent."""
-    several: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    found: dict[Kind, int] = {}
-    for kind, _, _ in keys:
-        sets = several.setdefault((kind.group, kind.plural), [])
-        if kind.versions not in sets:
-            sets.append(kind.versions)
-        found[kind] = sets.index(kind.versions)
-    return found
+    several: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    kinds = {kind for kind, _, _ in keys}
+    for kind in kinds:
+        several.setdefault((kind.group, kind.plural), set()).add(kind.versions)
+    ordered = {resource: sorted(sets) for resource, sets in several.items()}
+    return {kind: ordered[kind.group, kind.plural].index(kind.versions) for kind in kinds}
 
 
 def matching(variable: str, patterns: Iterable[str]) -> str:

@@ -151,22 +151,46 @@ class Registration:
         return found
 
 
-def registration(
-    engine: Engine, excluded_namespaces: Iterable[str], reader: DemandReader | None = None
-) -> Registration:
-    """Return the registration for the policies in force, in time linear in their number.
+class RegistrationReader:
+    """Returns the registration for one engine after the other."""
 
-    A `reader` that has read an earlier engine reads only the policies that changed.
-    """
-    excluded = NamePatterns(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
-    alike = (reader or DemandReader()).alike(engine)
-    calls = {sort: calls_for(demands(engine, alike, sort), excluded) for sort in SORTS}
-    widened = frozenset(
-        (policy.namespace, policy.name)
-        for sort, found in calls.items()
-        for policy in policies_asking(engine, alike, sort, set(found.widened))
-    )
-    return Registration(calls, widened)
+    def __init__(self, excluded_namespaces: Iterable[str]) -> None:
+        """Take the namespaces that are never sent, besides those of the system."""
+        names = {*SYSTEM_NAMESPACES, *excluded_namespaces}
+        self._excluded = NamePatterns(tuple(sorted(names)), match=False)
+        self._reader = DemandReader()
+        self._before: Registration | None = None
+
+    def read(self, engine: Engine) -> Registration:
+        """Return the registration for the policies in force: linear in their number.
+
+        It is the same object as the last one, in time of the changed policies, if these select the
+        same namespaces.
+        """
+        is_changed = self._reader.read(engine)
+        if self._before is None or is_changed:
+            calls = {
+                sort: calls_for(demands(engine, self._reader.alike, sort), self._excluded)
+                for sort in SORTS
+            }
+        elif not self._before.widened:
+            return self._before
+        else:
+            calls = dict(self._before.calls)
+        self._before = Registration(calls, self._widened(engine, calls))
+        return self._before
+
+    def _widened(self, engine: Engine, calls: Mapping[Sort, Calls]) -> frozenset[PolicyId]:
+        return frozenset(
+            (policy.namespace, policy.name)
+            for sort, found in calls.items()
+            for policy in policies_asking(engine, self._reader.alike, sort, set(found.widened))
+        )
+
+
+def registration(engine: Engine, excluded_namespaces: Iterable[str]) -> Registration:
+    """Return the registration for the policies in force."""
+    return RegistrationReader(excluded_namespaces).read(engine)
 
 
 def _rules(keys: Iterable[DemandKey]) -> Iterator[JsonObject]:

@@ -1,8 +1,9 @@
 """Which requests the API server must send to the webhook, and in which namespaces."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from config.api.match import MatchClause
 from controller.registration.scope import (
@@ -17,10 +18,12 @@ from webhook.engine.kinds import NAMESPACES, Kind, Target
 from webhook.engine.planners import Planners
 
 T = TypeVar("T")
-MAX_SHAPES = 20_000  # kept by a DemandReader
 NOBODY = frozenset[str]()
+ANYWHERE = frozenset({EVERYWHERE})
 DemandKey = tuple[Kind, str, str]  # kind, subresource, operation
 ResourceName = tuple[str, str]  # group and plural
+# Scopes in which objects are judged, by identity, as in a Demand.
+Judged = dict[ResourceName, dict[int, frozenset[NamespaceScope]]]
 PolicyId = tuple[str | None, str]  # namespace of a tenant's policy, and name
 
 
@@ -38,16 +41,22 @@ SORTS = tuple(Sort(*each) for each in ((False, True), (False, False), (True, Tru
 class Demand:
     """The namespaces in which requests of one target are sent, and the users that are excluded."""
 
-    places: set[NamespaceScope] = field(default_factory=set)
+    parts: dict[int, frozenset[NamespaceScope]] = field(default_factory=dict)
+    """Scopes of policies and demands by identity: thousands are shared by several targets."""
     users: frozenset[str] | None = None
     """Patterns of user names that all policies exclude; None as long as there is no policy."""
     groups: frozenset[str] | None = None
 
+    @property
+    def places(self) -> frozenset[NamespaceScope]:
+        """The scopes, in any of which requests are sent."""
+        return frozenset[NamespaceScope]().union(*self.parts.values())
+
     def add(
-        self, places: Iterable[NamespaceScope], users: frozenset[str], groups: frozenset[str]
+        self, places: frozenset[NamespaceScope], users: frozenset[str], groups: frozenset[str]
     ) -> None:
         """Add namespaces of a policy or a demand; exclude only users that both exclude."""
-        self.places.update(places)
+        self.parts[id(places)] = places
         self.users = users if self.users is None else self.users & users
         self.groups = groups if self.groups is None else self.groups & groups
 
@@ -71,25 +80,85 @@ class ClausePlace(NamedTuple):
     place: NamespaceScope
 
 
-@dataclass(slots=True)
-class AlikePolicies:
-    """Policies that judge the same targets by clauses of one shape: they differ in namespaces."""
-
-    example: BoundPolicy
-    clauses: tuple[ClausePlace, ...]
-    places: list[set[NamespaceScope]]  # of each clause
-    users: frozenset[str]
-    groups: frozenset[str]
-    namespaces: set[str] = field(default_factory=set)  # of tenants
-    policies: list[BoundPolicy] = field(default_factory=list)
-
-
 class PolicyShape(NamedTuple):
-    """What a policy contributes, read once: see `AlikePolicies`. Alike policies share a number."""
+    """What a policy contributes, read once: see `AlikePolicies`. Alike policies share a shape."""
 
     policy: BoundPolicy
     clauses: tuple[ClausePlace, ...]
-    number: int
+    shape: Hashable
+    excluded: tuple[frozenset[str], frozenset[str]]  # users and groups
+
+
+class AlikePolicies:
+    """Policies that judge the same targets by clauses of one shape: they differ in namespaces."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._shapes: dict[int, PolicyShape] = {}
+        self._excluded = Counter[tuple[frozenset[str], frozenset[str]]]()
+        self.places: list[Counter[NamespaceScope]] = []
+        """For each clause, the number of policies for each scope."""
+        self.namespaces = Counter[str]()
+        """The number of policies for each tenant's namespace."""
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    @property
+    def policies(self) -> Iterator[BoundPolicy]:
+        """The policies, in any order."""
+        return (each.policy for each in self._shapes.values())
+
+    @property
+    def example(self) -> BoundPolicy:
+        """One of them."""
+        return next(self.policies)
+
+    @property
+    def clauses(self) -> tuple[ClausePlace, ...]:
+        """The clauses of one of them."""
+        return next(iter(self._shapes.values())).clauses
+
+    @property
+    def users(self) -> frozenset[str]:
+        """Patterns of users that all of them exclude."""
+        return frozenset.intersection(*(users for users, _ in self._excluded))
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Patterns of groups that all of them exclude."""
+        return frozenset.intersection(*(groups for _, groups in self._excluded))
+
+    def put(self, each: PolicyShape) -> bool:
+        """Add a policy; return whether it adds a scope, a namespace, or excluded users."""
+        self._shapes[id(each.policy)] = each
+        if not self.places:
+            self.places = [Counter() for _ in each.clauses]
+        return self._count(each, 1)
+
+    def remove(self, each: PolicyShape) -> bool:
+        """Remove a policy; return whether a scope, a namespace, or excluded users go with it."""
+        del self._shapes[id(each.policy)]
+        return self._count(each, -1)
+
+    def _count(self, each: PolicyShape, step: int) -> bool:
+        """Change the numbers for a policy; return whether one was, or becomes, zero."""
+        is_changed = False
+        for counter, key in self._counted(each):
+            counter[key] += step
+            is_changed |= counter[key] == max(step, 0)
+            if not counter[key]:
+                del counter[key]
+        return is_changed
+
+    def _counted(self, each: PolicyShape) -> Iterator[tuple[Counter[Any], Any]]:
+        """Yield where a policy is counted, and as what."""
+        yield self._excluded, each.excluded
+        if each.policy.namespace is None:
+            for places, clause in zip(self.places, each.clauses, strict=True):
+                yield places, clause.place
+        elif each.clauses:
+            yield self.namespaces, each.policy.namespace
 
 
 class DemandReader:
@@ -98,68 +167,89 @@ class DemandReader:
     def __init__(self) -> None:
         """Begin with nothing."""
         self._shapes: dict[int, PolicyShape] = {}
-        self._numbers: dict[Hashable, int] = {}
+        self._alike: dict[Hashable, AlikePolicies] = {}
+        self._sent: Mapping[Kind, tuple[str, ...]] = {}
 
-    def alike(self, engine: Engine) -> list[AlikePolicies]:
-        """Return the policies of an engine, grouped by what they ask for."""
-        shapes: dict[int, PolicyShape] = {}
-        found: dict[int, AlikePolicies] = {}
-        for bound in engine.policies:
-            known = self._shapes.get(id(bound))
-            if known is None or known.policy is not bound:
-                clauses = tuple(_clauses_with_places(bound))
-                number = self._numbers.setdefault(_shape(bound, clauses), len(self._numbers))
-                known = PolicyShape(bound, clauses, number)
-            shapes[id(bound)] = known
-            users, groups = excluded(bound)
-            group = found.get(known.number)
-            if group is None:
-                places = [set[NamespaceScope]() for _ in known.clauses]
-                group = AlikePolicies(bound, known.clauses, places, users, groups)
-                found[known.number] = group
-            if bound.namespace is None:
-                for places_of_clause, each in zip(group.places, known.clauses, strict=True):
-                    places_of_clause.add(each.place)
-            elif known.clauses:
-                group.namespaces.add(bound.namespace)
-            group.users &= users
-            group.groups &= groups
-            group.policies.append(bound)
-        self._shapes = shapes
-        if len(self._numbers) > MAX_SHAPES:  # most of them of policies that are gone
-            self._shapes, self._numbers = {}, {}
-        return list(found.values())
+    def read(self, engine: Engine) -> bool:
+        """Read the policies of an engine that the last one had not.
+
+        Return whether the demands of `alike` changed.
+        """
+        policies = dict(zip(map(id, engine.policies), engine.policies, strict=True))
+        is_changed = engine.versions_sent != self._sent
+        self._sent = engine.versions_sent
+        gone = self._shapes.keys() - policies.keys()
+        # First the new policies: one that replaces another often asks for the same.
+        for number in policies.keys() - self._shapes.keys():
+            bound = policies[number]
+            clauses = tuple(_clauses_with_places(bound))
+            shape = _shape(bound, clauses)
+            new = self._shapes[number] = PolicyShape(bound, clauses, shape, excluded(bound))
+            is_changed |= self._alike.setdefault(shape, AlikePolicies()).put(new)
+        for number in gone:
+            old = self._shapes.pop(number)
+            group = self._alike[old.shape]
+            is_changed |= group.remove(old)
+            if not group:
+                del self._alike[old.shape]
+        return is_changed
+
+    @property
+    def alike(self) -> list[AlikePolicies]:
+        """The policies of the last engine, grouped by what they ask for."""
+        return list(self._alike.values())
 
 
 def demands(engine: Engine, alike: Iterable[AlikePolicies], sort: Sort) -> Demands:
     """Return the demand of each target, from the policies of this sort."""
     found = Demands()
-    judged: dict[ResourceName, set[NamespaceScope]] = {}
+    judged: Judged = {}
     judged_by_tenants: dict[ResourceName, set[str]] = {}
     of_sort = [each for each in alike if each.example.fails_closed is sort.fails_closed]
     for group in of_sort:
         applies = _applies(group.example, sort)
         is_tenants = group.example.namespace is not None
+        users, groups = group.users, group.groups
+        unions: dict[tuple[int, ...], frozenset[NamespaceScope]] = {}
         for key, indexes in _selected(group, engine.versions_sent):
             resource = key[0].group, key[0].plural
-            places = set[NamespaceScope]().union(*(group.places[index] for index in indexes))
+            if indexes not in unions:
+                several = (group.places[index] for index in indexes)
+                unions[indexes] = frozenset[NamespaceScope]().union(*several)
+            places = unions[indexes]
             if applies and is_tenants:
                 found.tenants.setdefault(key, set()).update(group.namespaces)
             elif applies:
-                found.platform.setdefault(key, Demand()).add(places, group.users, group.groups)
+                found.platform.setdefault(key, Demand()).add(places, users, groups)
             if not key[1]:
-                judged.setdefault(resource, set()).update(places)
+                judged.setdefault(resource, {})[id(places)] = places
                 judged_by_tenants.setdefault(resource, set()).update(group.namespaces)
-    for planner in () if sort.mutating else engine.planners:
+    if not sort.mutating:
+        _add_parents(found, engine, judged, judged_by_tenants, sort)
+    # The order of webhooks depends on the policies, not on their history.
+    return Demands(
+        {key: found.platform[key] for key in sorted(found.platform, key=repr)},
+        {key: found.tenants[key] for key in sorted(found.tenants, key=repr)},
+    )
+
+
+def _add_parents(
+    found: Demands,
+    engine: Engine,
+    judged: Judged,
+    judged_by_tenants: Mapping[ResourceName, set[str]],
+    sort: Sort,
+) -> None:
+    """Add the targets whose planned children can be denied."""
+    for planner in engine.planners:
         children = engine.planners.reach(planner)
-        places = _judging_children(engine.planners, children, judged, sort)
+        parts = _judging_children(engine.planners, children, judged, sort)
         namespaces = _union_of(judged_by_tenants, children)
         for key in _keys(planner.targets, engine.versions_sent):
-            if places:
+            for places in filter(None, parts):
                 found.platform.setdefault(key, Demand()).add(places, NOBODY, NOBODY)
             if namespaces:
                 found.tenants.setdefault(key, set()).update(namespaces)
-    return found
 
 
 def policies_asking(
@@ -200,12 +290,14 @@ def _shape(bound: BoundPolicy, clauses: Iterable[ClausePlace]) -> Hashable:
 
 def _selected(
     group: AlikePolicies, sent: Mapping[Kind, tuple[str, ...]]
-) -> Iterator[tuple[DemandKey, list[int]]]:
+) -> Iterator[tuple[DemandKey, tuple[int, ...]]]:
     """Yield each target of alike policies, with the indexes of the clauses that select it."""
     for key in _keys(group.example.targets, sent):
         if group.example.namespace is not None and not key[0].namespaced:
             continue
-        indexes = [index for index, each in enumerate(group.clauses) if _selects(each.clause, *key)]
+        indexes = tuple(
+            index for index, each in enumerate(group.clauses) if _selects(each.clause, *key)
+        )
         if indexes:
             yield key, indexes
 
@@ -219,16 +311,19 @@ def _keys(targets: Iterable[Target], sent: Mapping[Kind, tuple[str, ...]]) -> It
 def _judging_children(
     planners: Planners,
     children: Iterable[Kind],
-    judged: Mapping[ResourceName, set[NamespaceScope]],
+    judged: Judged,
     sort: Sort,
-) -> set[NamespaceScope]:
+) -> Iterable[frozenset[NamespaceScope]]:
     """Return where a parent's planned children, which are in its namespace, can be denied.
 
     The parent's user does not matter: its children are the controller's requests.
     """
     if sort.fails_closed and any(planners.of(child) is not None for child in children):
-        return {EVERYWHERE}  # the schema of the child's type may reject it
-    return _union_of(judged, children)
+        return (ANYWHERE,)  # the schema of the child's type may reject it
+    found = dict[int, frozenset[NamespaceScope]]()
+    for kind in children:
+        found |= judged.get((kind.group, kind.plural), {})
+    return found.values()
 
 
 def _union_of(judged: Mapping[ResourceName, set[T]], kinds: Iterable[Kind]) -> set[T]:

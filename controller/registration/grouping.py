@@ -54,7 +54,7 @@ def group_demands(demands: Mapping[DemandKey, Demand]) -> list[Group]:
     """
     alike: dict[object, list[DemandKey]] = {}
     for key, demand in demands.items():
-        identity = frozenset(demand.places), demand.users, demand.groups
+        identity = frozenset(demand.parts), demand.users, demand.groups
         alike.setdefault(identity, []).append(key)
     groups = [_group(keys, demands[keys[0]]) for keys in alike.values()]
     costs: dict[tuple[int, int], float] = {}

@@ -1,4 +1,4 @@
-"""The reconciler of both webhook configurations; `registration` computes their content.
+"""The reconciler of both webhook configurations; `RegistrationReader` computes their content.
 
 It is computed once for each engine, in a thread: leader election and reconciles go on meanwhile.
 
@@ -25,12 +25,12 @@ from controller.registration.configurations import (
     MUTATING,
     VALIDATING,
     Registration,
+    RegistrationReader,
     Service,
     Timeouts,
     WebhookClientConfig,
-    registration,
 )
-from controller.registration.demands import DemandReader, PolicyId
+from controller.registration.demands import PolicyId
 from controller.registration.metrics import RegistrationMetrics
 from controller.registration.upkeep import DesiredPart, Upkeep
 from controller.runtime.cache import Cache, Caches
@@ -85,11 +85,14 @@ class Registrar(Upkeep):
         super().__init__(client, caches, both, at, ca_bundle, clock)
         self._configuration = configuration
         self._engine = engine
-        self._excluded_namespaces = tuple(excluded_namespaces)
         self._creates = creates
         self._timeouts = timeouts
-        self._reader = DemandReader()
+        self._reader = RegistrationReader(excluded_namespaces)
         self._registered: tuple[Engine, Registration] | None = None
+        # The content of each configuration, and the state that no reconcile has to change.
+        self._rendered: dict[Resource, tuple[Registration, WebhookClientConfig, list[JsonObject]]]
+        self._rendered = {}
+        self._settled: tuple[object, ...] | None = None
         self._on_widened = on_widened
         self._metrics: RegistrationMetrics | None = None
 
@@ -97,12 +100,23 @@ class Registrar(Upkeep):
         """Compute the registration for new policies, and write both parts."""
         engine, before = self._engine(), self._registered
         if engine is not None and (before is None or before[0] is not engine):
-            computed = await asyncio.to_thread(
-                registration, engine, self._excluded_namespaces, self._reader
-            )
+            computed = await asyncio.to_thread(self._reader.read, engine)
             self._registered = engine, computed
-            self._report(computed, frozenset() if before is None else before[1].widened)
-        return await super().reconcile(request)
+            if before is None or before[1] is not computed:
+                self._report(computed, frozenset() if before is None else before[1].widened)
+        state = self._state()
+        if state == self._settled:
+            return Result()
+        result = await super().reconcile(request)
+        self._settled = state if result.requeue_after is None else None
+        return result
+
+    def _state(self) -> tuple[object, ...]:
+        """Return what a reconcile reads: most changes of policies leave it as it is."""
+        entries = [cache.entry(name) for (_, name), cache in self.caches.items()]
+        versions = [None if entry is None else entry.resource_version for entry in entries]
+        bundle = None if self.ca_bundle is None else self.ca_bundle()
+        return None if self._registered is None else id(self._registered[1]), bundle, *versions
 
     def _report(self, computed: Registration, widened_before: frozenset[PolicyId]) -> None:
         if self._metrics is not None:
@@ -133,7 +147,7 @@ class Registrar(Upkeep):
             return None
         address = WebhookClientConfig(self.at, trusted, self._timeouts)
         is_active = trusted is not None
-        webhooks = self._registered[1].webhooks(resource, address, active=is_active)
+        webhooks = self._webhooks(resource, self._registered[1], address)
         return DesiredPart(webhooks, address, is_active and not self._has_rules(stored))
 
     @property
@@ -148,6 +162,17 @@ class Registrar(Upkeep):
             for call in calls.targets
         }
         return [compile_selector(parse(LabelSelector, each)) for each in found.values()]
+
+    def _webhooks(
+        self, resource: Resource, registration: Registration, address: WebhookClientConfig
+    ) -> list[JsonObject]:
+        """Return the webhooks of a configuration, again only for another registration."""
+        known = self._rendered.get(resource)
+        if known is None or known[0] is not registration or known[1] != address:
+            is_active = address.ca_bundle is not None
+            webhooks = registration.webhooks(resource, address, active=is_active)
+            known = self._rendered[resource] = registration, address, webhooks
+        return known[2]
 
     def ready(self) -> str | None:
         """Return why the API server calls no webhook yet, or None.
