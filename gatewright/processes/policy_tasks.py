@@ -16,11 +16,14 @@ from controller.runtime.manager import Manager
 from controller.runtime.status import of_type
 from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
+from webhook.engine import BoundPolicy
+from webhook.engine.exceptions import changed_names
 from webhook.policy_sets.catalogue import catalogue
 from webhook.registries.cache import ImageLookUps
 from webhook.server.cluster_policies import EXCEPTION, RESOURCES, ObjectId
 from webhook.server.engine_in_force import Policies
 
+EXCEPTED = "policy"  # the index of exceptions by the policies that they name
 COVERED = ("covers",)  # fields that an audit sets in the status of an exception
 
 
@@ -29,9 +32,10 @@ class PolicyTasks:
 
     | event                       | enqueued                                                  |
     |-----------------------------|-----------------------------------------------------------|
-    | other policies are in force | the registration, the audit, all exceptions, and policy   |
-    |                             | objects that cannot be in force any more, or can again    |
-    | an audit has judged         | all policy objects and exceptions, for its figures        |
+    | other policies are in force | the registration, the audit, the exceptions from those     |
+    |                             | that changed, and policy objects that cannot be in force  |
+    |                             | any more, or can again                                    |
+    | an audit has judged         | policy objects and exceptions with other figures          |
     | other policies are widened  | these policy objects, for their condition Narrow          |
     """
 
@@ -50,6 +54,9 @@ class PolicyTasks:
         """
         self.policies = policies
         self._caches = {each: manager.caches.of(each, optional=True) for each in RESOURCES}
+        self._caches[EXCEPTION].add_index(EXCEPTED, _excepted)
+        self._in_force: Sequence[BoundPolicy] | None = None
+        self._figures: dict[ObjectId, Any] | None = None  # of the last audit
         self._problems = set[ObjectId]()
         self._widened = set[ObjectId]()
         self._statuses = {each: self._status_controller(each, manager, home) for each in RESOURCES}
@@ -87,7 +94,7 @@ class PolicyTasks:
             manager.client,
             self._caches[resource],
             catalogue(),
-            lambda: self.policies.engine.policies if self.policies.engine else None,
+            self._policies_in_force,
             home,
             refusal=partial(self.policies.refusal, resource),
             is_compiled=lambda key, uid, generation: self.policies.objects.has_compiled(
@@ -101,9 +108,18 @@ class PolicyTasks:
         manager.add(controller)
         return controller
 
+    def _policies_in_force(self) -> Sequence[BoundPolicy] | None:
+        return None if self.policies.engine is None else self.policies.engine.policies
+
     def _on_new_policies(self) -> None:
-        problems = self.policies.problems()
-        exceptions = {(EXCEPTION, key) for key in self._caches[EXCEPTION]}
+        problems, cache = self.policies.problems(), self._caches[EXCEPTION]
+        before, self._in_force = self._in_force, self._policies_in_force()
+        if before is None:
+            affected = set(cache)
+        else:
+            names = changed_names(before, self._in_force or ())
+            affected = {key for name in names for key in cache.index(EXCEPTED, name)}
+        exceptions = {(EXCEPTION, key) for key in affected}
         self._enqueue_statuses(exceptions | (self._problems ^ problems))
         self._problems = problems
         for controller, request in self._after_policies:
@@ -145,9 +161,16 @@ class PolicyTasks:
         return None if kept is None else {field: kept[field] for field in fields}
 
     def _on_audit_judged(self) -> None:
+        figures: dict[ObjectId, Any] = {
+            (resource, key): self._audit_status(resource, key, {})
+            for resource, cache in self._caches.items()
+            for key in cache
+        }
+        before = {} if self._figures is None else self._figures
         self._enqueue_statuses(
-            (resource, key) for resource, cache in self._caches.items() for key in cache
+            id for id, found in figures.items() if id not in before or before[id] != found
         )
+        self._figures = figures
 
     def _enqueue_statuses(self, objects: Iterable[ObjectId]) -> None:
         for resource, key in objects:
@@ -168,3 +191,9 @@ class PolicyTasks:
         if resource == EXCEPTION:
             return {"covers": self._audit.covers[f"PolicyException {key}"]}
         return self._audit.totals.get(key, {})
+
+
+def _excepted(exception: JsonObject) -> list[str]:
+    """Return the names of the policies that an exception names."""
+    entries = (exception.get("spec") or {}).get("exceptions") or []
+    return [str(each.get("policy")) for each in entries]

@@ -81,7 +81,7 @@ class Engine:
         else:
             mutating = [each for each in policies if each.policy.mutate is not None]
             self.conflicts = without_conflicts(mutating)[1]
-        if not self.conflicts:
+        if not self.conflicts and (before is None or not before.conflicts):
             self.policies, self._ranking = policies, written
             return
         conflicting = {id(each.policy) for each in self.conflicts}

@@ -1,6 +1,6 @@
 """PolicyExceptions: those that apply to a policy in force, and errors in one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -48,12 +48,15 @@ def check_exception(
     If `home` is known (as for `in_force`), also reject one that has no effect in its namespace, or
     that exempts no kind that the policy judges. Raises FaultsError with all faults.
     """
-    named: dict[str, BoundPolicy] = {}
-    elsewhere: dict[str, str | None] = {}
-    for policy in policies:
-        elsewhere[policy.name] = policy.namespace
-        if home is None or exception.namespace in _places(policy, home):
-            named[policy.name] = policy
+    policies = tuple(policies)
+    wanted = {entry.policy for entry in exception.spec.exceptions}
+    candidates = [policy for policy in policies if policy.name in wanted]
+    elsewhere = {policy.name: policy.namespace for policy in candidates}
+    named = {
+        policy.name: policy
+        for policy in candidates
+        if home is None or exception.namespace in _places(policy, home)
+    }
     faults: list[tuple[str, str]] = []
     for index, entry in enumerate(exception.spec.exceptions):
         at, name = f"spec.exceptions[{index}]", entry.policy
@@ -66,7 +69,13 @@ def check_exception(
             except FaultsError as error:
                 faults += error.faults
             continue
-        text, tenant = f'no policy object "{name}"{did_you_mean(name, named)}', elsewhere.get(name)
+        tenant = elsewhere.get(name)
+        in_place = (
+            policy.name
+            for policy in policies
+            if home is None or exception.namespace in _places(policy, home)
+        )
+        text = f'no policy object "{name}"{did_you_mean(name, in_place)}'
         if name in elsewhere and tenant is None:
             is_of = f'"{name}" is a cluster policy'
             text = f"{is_of}; exceptions from it count in namespace {home} only"
@@ -76,6 +85,29 @@ def check_exception(
         faults.append((f"{at}.policy", text))
     if faults:
         raise FaultsError(faults)
+
+
+def changed_names(before: Sequence[BoundPolicy], now: Sequence[BoundPolicy]) -> set[str]:
+    """Return the names of the policies that other exceptions may be valid for now.
+
+    A policy with other exemptions only is not among them.
+    """
+    old, new = (dict(zip(map(id, several), several, strict=True)) for several in (before, now))
+    removed, added = (
+        {(each.namespace, each.name): each for each in several}
+        for several in (
+            [old[number] for number in old.keys() - new.keys()],
+            [new[number] for number in new.keys() - old.keys()],
+        )
+    )
+    return {
+        title[1]
+        for title in {**removed, **added}
+        if title not in removed
+        or title not in added
+        or removed[title].params is not added[title].params
+        or removed[title].match is not added[title].match
+    }
 
 
 def _without_effect(policy: BoundPolicy, entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
