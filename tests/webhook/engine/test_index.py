@@ -81,11 +81,12 @@ def test_one_change_of_thousands_is_indexed_alone(monkeypatch):
     request = reviewed(Sent(DEPLOYMENT, "ns-7"))
     before = engine._validating.policies_for(request.attributes)
     read = list[str]()
-    monkeypatch.setattr(
-        BoundPolicy,
-        "names_of_namespaces",
-        property(lambda self: (read.append(self.name), self.match.names_of_namespaces)[1]),
-    )
+
+    def names(bound: BoundPolicy) -> frozenset[str] | None:
+        read.append(bound.name)
+        return bound.match.names_of_namespaces
+
+    monkeypatch.setattr(BoundPolicy, "names_of_namespaces", property(names))
     policies[500] = replace(policies[500], name="changed")
     changed = engine.with_policies(policies)
     assert changed._validating.policies_for(request.attributes) is before
