@@ -46,7 +46,9 @@ class Everywhere(NamedTuple):
     needs: Counter[frozenset[str]]
 
 
-Place = tuple[str, str, str, str, str, str]  # a target, a namespace, and the version that was sent
+TargetPlace = tuple[
+    str, str, str, str, str, str
+]  # a target, a namespace, and the version that was sent
 
 
 class Index:
@@ -67,7 +69,7 @@ class Index:
         self.targets: dict[TargetKey, Target] = {}
         self._group_ids: dict[TargetKey, list[int]] = {}
         self._everywhere: dict[tuple[TargetKey, str, bool], Everywhere] = {}
-        self._policies_by_place: dict[Place, TargetPolicies] = {}
+        self._policies_by_place: dict[TargetPlace, TargetPolicies] = {}
         self._replace((), tuple(ranked))
 
     def with_changes(self, removed: Sequence[Ranked], added: Sequence[Ranked]) -> "Index":

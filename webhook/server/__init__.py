@@ -8,6 +8,6 @@ limits their number by the `shares` of each address.
 and metrics, `needs` runs look-ups by `cluster_data` (`stored_objects` are decoded later), `turns`
 schedules it, `decisions` logs it, and `answers` encodes it. `convert` answers conversion reviews.
 
-`engine_in_force` builds the engine from `policy_files` and `cluster_policies`. `metrics` has the
-metrics, `callers` checks client certificates, and `recording` writes a sample of reviews.
+`engine_in_force` builds the engine from `policy_files` and `cluster_policies`, which keeps its
+objects `ordered`. `metrics` has the metrics, `callers` checks client certificates, and `recording` writes a sample of reviews.
 """

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-Key = tuple[int, str]
+KindAndKey = tuple[int, str]
 
 
 class Ordered(Generic[T]):
@@ -12,7 +12,7 @@ class Ordered(Generic[T]):
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._keys: list[Key] = []
+        self._keys: list[KindAndKey] = []
         self._values: list[T] = []
 
     @property
@@ -20,12 +20,12 @@ class Ordered(Generic[T]):
         """The values, in the order of their keys."""
         return tuple(self._values)
 
-    def without(self, key: Key) -> tuple[T, ...]:
+    def without(self, key: KindAndKey) -> tuple[T, ...]:
         """Return the values of other keys, in order."""
         at, is_here = self._find(key)
         return (*self._values[:at], *self._values[at + is_here :])
 
-    def put(self, key: Key, value: T | None) -> None:
+    def put(self, key: KindAndKey, value: T | None) -> None:
         """Set or replace the value of a key; None removes it."""
         at, is_here = self._find(key)
         if value is None:
@@ -33,7 +33,7 @@ class Ordered(Generic[T]):
         else:
             self._keys[at : at + is_here], self._values[at : at + is_here] = [key], [value]
 
-    def _find(self, key: Key) -> tuple[int, bool]:
+    def _find(self, key: KindAndKey) -> tuple[int, bool]:
         """Return where a key is, or would be, and whether it is there."""
         at = bisect_left(self._keys, key)
         return at, at < len(self._keys) and self._keys[at] == key

@@ -44,6 +44,7 @@ CHANGES = st.lists(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("least", [1, 16])
 @settings(max_examples=10, deadline=None)
 @given(steps=CHANGES)
