@@ -9,5 +9,6 @@ and metrics, `needs` runs look-ups by `cluster_data` (`stored_objects` are decod
 schedules it, `decisions` logs it, and `answers` encodes it. `convert` answers conversion reviews.
 
 `engine_in_force` builds the engine from `policy_files` and `cluster_policies`, which keeps its
-objects `ordered`. `metrics` has the metrics, `callers` checks client certificates, and `recording` writes a sample of reviews.
+objects `ordered`. `metrics` has the metrics, `callers` checks client certificates, and `recording`
+writes a sample of reviews.
 """
