@@ -57,7 +57,7 @@ def test_the_notes_list_the_rights_of_each_kind(notes):
     assert about.splitlines() == [
         "The controller may write these resources in every namespace, one line for each kind it reconciles:",
         "  appconfig: configmaps, daemonsets, deployments, statefulsets",
-        "  webapp: services, deployments, webapps",
+        "  webapp: services, deployments, horizontalpodautoscalers, webapps",
         "To narrow them, name the kinds you use: --set 'kinds={WebApp}'; for policies only: --set 'kinds={none}'.",
     ]
     every = [

@@ -25,6 +25,8 @@ def test_names_are_the_published_ones(render):
     assert set(render()) == {
         ("ClusterRole", "gatewright-admin"),
         ("ClusterRole", "gatewright-edit"),
+        ("ClusterRole", "gatewright-enforcement"),
+        ("ClusterRoleBinding", "gatewright-enforcement"),
         ("ClusterRole", "gatewright-view"),
         ("ConfigMap", "gatewright-policies"),
         ("MutatingWebhookConfiguration", "gatewright"),

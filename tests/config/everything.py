@@ -160,4 +160,10 @@ CHANGES: list[tuple[str, JsonObject, tuple[str, ...]]] = [
     ("postgresql/test-db", {"spec": {"users": [{"name": "one"}]}}, ()),
     ("appconfig/shop", {"spec": {"config": {"LOG_LEVEL": "debug"}}}, ()),
     ("webapp/taken", {"spec": {"replicas": 2}}, ()),
+    ("webapp/my-webapp", {"spec": {"autoscaling": {"max": 4}}}, ()),
+    (
+        "webapp/my-webapp",
+        {"spec": {"autoscaling": None}},
+        ("horizontalpodautoscaler/my-webapp",),
+    ),
 ]
