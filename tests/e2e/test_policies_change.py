@@ -257,6 +257,26 @@ def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
     )
 
 
+def test_a_kept_registration_denies_after_the_end(bare: Cluster, tmp_path: Path) -> None:
+    """With `--keep-registration` nothing is admitted unjudged until it runs again."""
+    policies = CONFIG / "policies/production.yaml"
+    create = ("create", "-n", "production", "-f-")
+    bad = manifests.webapp("kept", image="nginx:1.21")
+    with Gatewright.run(bare.plane, tmp_path, "--keep-registration", policies=policies) as kept:
+        assert kept.end() == 0
+        assert registered(bare.plane) == {"validate", "mutate"}
+        said = bare.refusal(*create, input=bad)
+        assert 'failed calling webhook "' in said
+        assert "connection refused" in said
+        kept.start()
+        assert "denied the request: 1 violation\n- image-registries: " in bare.refusal(
+            *create, input=bad
+        )
+    bare.plane.kubectl(
+        "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all"
+    )
+
+
 def test_run_uses_exceptions_of_its_namespace(bare: Cluster, tmp_path: Path) -> None:
     """`--namespace` names the namespace whose exceptions apply to cluster policies, as in an installation."""
     bare.plane.create_namespace("gatewright-system")
