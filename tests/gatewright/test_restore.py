@@ -10,6 +10,7 @@ from config.api.postgresql import PostgreSQL
 from controller.reconcilers.backup_cronjob import desired
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.runtime.plan import Apply, Observed
+from gatewright.cli import main
 from gatewright.commands.restore import replaced, restore_job
 from kube.resource import JsonObject
 
@@ -73,3 +74,23 @@ def test_what_is_replaced_is_said() -> None:
         "Later writes to them are lost.\n"
         "Newest good backup: 20261121T020000Z-x, verified by a drill: never"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--backup", "20261121T020000Z", "--at", "2026-11-21"),
+            "--backup and --at exclude each other",
+        ),
+        (("--as", "copy"), "--as needs --database"),
+    ],
+)
+def test_options_that_contradict_are_an_error(
+    options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before a cluster is asked."""
+    with pytest.raises(SystemExit) as ended:
+        main(["restore", "nightly", *options])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
