@@ -4,6 +4,7 @@ Nothing is watched or cached for this, so other objects of a namespace cost noth
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ LOG = logging.getLogger("gatewright.controller")
 POD = Resource("", "v1", "pods", "Pod")
 FIRST_LOOK = 5.0  # seconds that a child may take to become ready before its pods are read
 MAX_INTERVAL = 60.0  # seconds between two look-ups
+RATE = 5  # look-ups a second of one kind's objects: a thousand that wait cost as little as a few
 MAX_READ = 100  # pods of a workload, or events about one object
 ChildVersion = tuple[str, int]  # the uid and the generation of a child
 
@@ -49,6 +51,7 @@ class Explanations:
         self._client = client
         self._clock = clock
         self._waits: dict[ReconcileRequest, _Wait] = {}
+        self._reserved: set[int] = set()  # times of look-ups to come, in units of 1 / RATE seconds
         self._may_read = True
 
     async def explain(
@@ -56,7 +59,8 @@ class Explanations:
     ) -> Mapping[str, Problem]:
         """Return the known obstacle of each child that is waited for, by its uid.
 
-        They are looked up after `FIRST_LOOK`, and again with growing intervals.
+        They are looked up after `FIRST_LOOK`, and again with growing intervals; later if many
+        objects wait.
         """
         if not children:
             self.forget(request)
@@ -64,14 +68,14 @@ class Explanations:
         now, identities = self._clock(), frozenset(map(_identity, children))
         wait = self._waits.get(request)
         if wait is None or not identities <= wait.children:
-            wait = self._waits[request] = _Wait(identities, now + FIRST_LOOK)
+            wait = self._waits[request] = _Wait(identities, self._reserve(now + FIRST_LOOK))
         if now >= wait.due:
             wait.problems = {}
             for child in children:
                 if problem := await self._look_up(child):
                     wait.problems[_identity(child)] = problem
             wait.interval = min(2 * wait.interval, MAX_INTERVAL)
-            wait.due = self._clock() + wait.interval
+            wait.due = self._reserve(self._clock() + wait.interval)
         found = ((child, wait.problems.get(_identity(child))) for child in children)
         return {child["metadata"]["uid"]: problem for child, problem in found if problem}
 
@@ -83,6 +87,16 @@ class Explanations:
     def forget(self, request: ReconcileRequest) -> None:
         """Forget an object whose children are ready, or that was deleted."""
         self._waits.pop(request, None)
+
+    def _reserve(self, earliest: float) -> float:
+        """Return the first free time for a look-up that is not before `earliest`."""
+        now = math.floor(self._clock() * RATE)
+        self._reserved = {each for each in self._reserved if each >= now}
+        slot = math.ceil(earliest * RATE)
+        while slot in self._reserved:
+            slot += 1
+        self._reserved.add(slot)
+        return slot / RATE
 
     async def _look_up(self, child: JsonObject) -> Problem | None:
         reported = failing_condition(child)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.explanations import FIRST_LOOK, MAX_INTERVAL, Explanations
+from controller.runtime.explanations import FIRST_LOOK, MAX_INTERVAL, RATE, Explanations
 from controller.runtime.obstacles import belongs_to, obstacle_of_events, obstacle_of_pods
 from controller.runtime.plan import Problem
 from controller.runtime.types import ReconcileRequest
@@ -214,3 +214,24 @@ async def test_a_volume_that_cannot_be_mounted_is_found_in_the_pods_events(
         server.create(EVENT, event(4, "Normal", "Pulling", about=about))
         clock[0] += known.due_in(SHOP) or 0
         assert await known.explain(SHOP, [child]) == {}
+
+
+async def test_many_waiting_objects_are_looked_up_one_after_another(server: ApiServer) -> None:
+    """So many that cannot become ready cost a steady number of requests."""
+    clock = [0.0]
+    spec = {"selector": {"matchLabels": {"app": "shop"}}, "replicas": 1}
+    metadata = {"name": "shop", "namespace": "default"}
+    child = server.create(STATEFUL_SET, {"metadata": metadata, "spec": spec})
+    waiting = [ReconcileRequest("default", f"shop-{number}") for number in range(20 * RATE)]
+    async with Client(server.endpoint) as client:
+        known = Explanations(client, lambda: clock[0])
+        for request in waiting:
+            await known.explain(request, [child])
+        due = [known.due_in(request) or 0.0 for request in waiting]
+        assert due == [FIRST_LOOK + number / RATE for number in range(len(waiting))]
+        server.requests.clear()
+        clock[0] = FIRST_LOOK + 1
+        for request in waiting:
+            await known.explain(request, [child])
+        read = [each for each in server.requests.log if each.path.endswith("/pods")]
+        assert len(read) == RATE + 1
