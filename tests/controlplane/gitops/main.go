@@ -113,8 +113,9 @@ func (here cluster) compare(asked question) (answer, error) {
 	if err := here.client.Get(context.Background(), client.ObjectKeyFromObject(&asked.Object), live); err != nil {
 		return answer{}, err
 	}
+	// Argo CD ignores every status by default (ignoreResourceStatusField: all); one may change during the dry run.
 	result, err := diff.Diff(&asked.Object, live,
-		diff.WithNormalizer(ignored(asked.JQ)),
+		diff.WithNormalizer(ignored(append([]string{".status"}, asked.JQ...))),
 		diff.IgnoreAggregatedRoles(true),
 		diff.WithGVKParser(here.parser),
 		diff.WithManager(argoManager),
