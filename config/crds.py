@@ -189,9 +189,9 @@ def explained(schema: JsonObject) -> JsonObject:
 def without_item_defaults(schema: JsonObject, *, is_item: bool = False) -> JsonObject:
     """Leave the defaults of list items to the types: the API server stores none in an item.
 
-    The three-way diff of Argo CD and kubectl compares lists of custom resources as a whole, so a
-    stored default in an item would be a difference for ever. Keys of items keep theirs: the API
-    server requires a default for a key that is not required.
+    Argo CD's structured merge diff replaces a list without keys as a whole, so a stored default in
+    an item would be a difference for ever. Keys of items keep theirs: the API server requires a
+    default for a key that is not required.
     """
     kept = dict(schema)
     if is_item:
