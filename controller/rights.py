@@ -95,8 +95,10 @@ def roles(
         | {"rules": [granted]}
         for role, granted in of_users(kind).items()
     ]
+    rights = of_kinds([kind])
+    grant(rights, EVENT, ["create", "patch"])
     return [
-        *_bound(name, [*rules_of(of_kinds([kind])), *of_roles([kind])], namespace, controller),
+        *_bound(name, [*rules_of(rights), *of_roles([kind])], namespace, controller),
         *(_bound(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
         *aggregated,
     ]

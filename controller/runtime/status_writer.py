@@ -55,7 +55,7 @@ class StatusWriter:
 
         Raises ContestedError while another writer keeps changing it.
         """
-        if self.retry_in() is not None:
+        if self._waits():
             status = self._declared(status)
         before, sent = owner.status, digest(_undated(status))
         place = WrittenObject(owner.request, owner.resource, owner.uid)
@@ -89,9 +89,14 @@ class StatusWriter:
         return digest(change.new.object.get("status")) != seen
 
     def retry_in(self) -> float | None:
-        """Return the seconds until fields that the CRD lacks are tried again; None: it has all."""
-        left = self._retry_at - self.clock()
-        return left if self._undeclared and left > 0 else None
+        """Return the seconds until fields that the CRD lacks are tried again; None: it has all.
+
+        At least a second: the time may have come since the last write.
+        """
+        return max(self._retry_at - self.clock(), 1.0) if self._undeclared else None
+
+    def _waits(self) -> bool:
+        return bool(self._undeclared) and self.clock() < self._retry_at
 
     def forget(self, request: ReconcileRequest) -> None:
         """Remove what is known of a deleted object."""
@@ -134,7 +139,7 @@ class StatusWriter:
                 continue
             if missing:
                 self._undeclared, self._retry_at = frozenset(missing), self.clock() + RETRY_INTERVAL
-            elif self.retry_in() is None:
+            elif not self._waits():
                 self._undeclared = frozenset()
             self.metrics.outdated_crd(bool(self._undeclared))
             if self._undeclared:

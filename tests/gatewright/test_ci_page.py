@@ -169,6 +169,8 @@ def test_the_action_passes_options_for_charts(step, helm, tmp_path, monkeypatch)
     (tmp_path / "chart/templates/a.yaml").write_text(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\n"
         "spec:\n  replicas: {{ .Values.a }}{{ .Values.b }}{{ len .Release.Name }}{{ .Capabilities.KubeVersion.Minor }}\n"
+        "  selector: {matchLabels: {app: a}}\n  template: {metadata: {labels: {app: a}}, spec: {containers: ["
+        "{name: a, image: registry.company.com/a:1, resources: {limits: {cpu: 1, memory: 1Gi}}}]}}\n"
     )
     (tmp_path / "a.yaml").write_text("a: 1\n")
     options = {"values": "a.yaml", "set": "b=2 c=3", "kube-version": "1.32", "release-name": "blue"}

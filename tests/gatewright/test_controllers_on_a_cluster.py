@@ -144,6 +144,8 @@ def test_a_package_works_with_its_generated_rights(
     answers = [
         event for event in control_plane.audit_events(mark) if event["user"]["username"] == user
     ]
+    refused = [event for event in answers if event["responseStatus"]["code"] == 403]
+    assert [(each["verb"], each["objectRef"]) for each in refused] == []
     assert {event["responseStatus"]["code"] for event in answers} == {200, 201}
 
 

@@ -103,7 +103,7 @@ def test_a_check_of_a_file_imports_only_what_it_needs(tmp_path):
         " spec: {policy: image-tags}}"
     )
     (tmp_path / "pod.yaml").write_text(
-        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{image: a:1}]}}"
+        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a:1}]}}"
     )
     found = subprocess.run(
         [sys.executable, "-c", CHECK.replace("{not_imported}", repr(set(NOT_BY_CHECK)))],

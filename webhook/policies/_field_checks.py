@@ -72,9 +72,6 @@ def judge_autoscaling(workload: Fields, *, excludes_replicas: bool) -> Violation
         rule = "the autoscaler decides the number of replicas"
         fix = "remove it, and set autoscaling.min and max"
         yield workload.violation("replicas", replicas, rule, fix)
-    elif replicas is not None and most is not None and replicas > most:
-        rule = f"replicas must not exceed autoscaling.max, which is {most}"
-        yield workload.violation("replicas", replicas, rule, "lower it, or raise max")
 
 
 def judge_dumps(backup: Fields) -> Violations:

@@ -9,7 +9,7 @@ Allowed: `resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`; `securityCont
 Denied:  a request above its limit, or below 0; `requests: {example.com/gpu: 1}` without the same
          limit; `privileged: true` or the capability `CAP_SYS_ADMIN` beside
          `allowPrivilegeEscalation: false`; `runAsUser: -1`; a profile of type Localhost without its
-         file; `autoscaling` whose `min`, or `replicas` beside it, is above its `max`.
+         file; `autoscaling` whose `min` is above its `max`.
 Fix: the message names the field, its value and the allowed values.
 """
 
