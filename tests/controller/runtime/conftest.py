@@ -13,6 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
+import controller.runtime.conflict_backoff
 import controller.runtime.expectations
 import controller.runtime.workqueue
 import kube.backoff
@@ -217,11 +218,14 @@ Running = Callable[..., AbstractAsyncContextManager[Things]]
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries after a failure wait milliseconds instead of seconds."""
+    """Retries after a failure, and repairs in a contest, wait milliseconds instead of longer."""
     monkeypatch.setattr(controller.runtime.expectations, "PATIENCE", 0.05)
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.01)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_DELAY", 0.1)
+    # Random edits may be a contest, in which a field is restored once a minute.
+    monkeypatch.setattr(controller.runtime.conflict_backoff, "REPAIR_INTERVAL", 0.05)
+    monkeypatch.setattr(controller.runtime.conflict_backoff, "CONTEST_END", 0.1)
     monkeypatch.setattr(kube.backoff, "LONGEST", 0.05)
     monkeypatch.setattr(kube.backoff, "LONGEST_UNREACHABLE", 0.05)
 
