@@ -277,6 +277,7 @@ def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> Non
     role, binding, *people = yaml.safe_load_all(out)
     assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
         (["configmaps"], ["create", "get", "list", "patch", "watch"]),
+        (["events"], ["create", "patch"]),
         (["sprockets"], ["get", "list", "watch"]),
         (["sprockets/finalizers"], ["update"]),
         (["sprockets/status"], ["patch"]),
