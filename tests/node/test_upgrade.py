@@ -241,5 +241,6 @@ def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figu
     assert load.failed == []
     assert verdicts(released) == before
     assert pods(released) == running
+    released.cluster.kubectl("delete", "clusteradmissionpolicy", "few-options")
     released.cluster.kubectl("delete", "namespace", NAMESPACE)
     released.remove()
