@@ -17,7 +17,7 @@ from kube.resource import JsonObject
 BACKED_UP = "BackedUp"
 CONTAINERS = ("backup", "drill")
 RESTORE = "restore.sh"
-# What /backup.sh says of the server: the name of its image and its version.
+# What /backup.sh reports about the server: the name of its image and its version.
 SERVER = re.compile(r"(postgres|mysql|mariadb):[0-9]+(\.[0-9]+)?")
 # Reasons of a waiting container that does not start without a change.
 STUCK = {"CreateContainerConfigError", "ImagePullBackOff", "InvalidImageName"}

@@ -216,7 +216,7 @@ class EnforcementProbe:
         known = measured.known.status if measured.known is not None else None
         measured.suspected = new.status not in ("True", known) and not measured.suspected
         if new.status != "True":
-            measured.requests = None  # derived anew: a namespace may be gone
+            measured.requests = None  # derived again: a namespace may be gone
         if measured.suspected or new == measured.known:
             return
         measured.known = new

@@ -172,7 +172,7 @@ class StatusWriter:
 
 
 def _undated(status: JsonObject) -> JsonObject:
-    """Return a status without the times of its conditions, which a restored one gets anew."""
+    """Return a status without the times of its conditions, which a restored status gets again."""
     conditions = [
         {key: value for key, value in each.items() if key != "lastTransitionTime"}
         for each in status.get("conditions") or ()

@@ -74,7 +74,7 @@ def options() -> Facts:
 
 
 def fields(schema: Any, path: str, root: Mapping[str, Any] | None = None) -> Facts:
-    """Return what a JSON schema says of each field, by path."""
+    """Return what a JSON schema says about each field, by path."""
     found: Facts = {}
     merged = _merge(schema, root or {})
     found[path.rstrip()] = {key: merged[key] for key in KEYWORDS if key in merged}

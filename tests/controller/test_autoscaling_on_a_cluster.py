@@ -79,7 +79,7 @@ async def test_an_autoscaler_scales_and_is_not_fought(
     controller: Start,
     metrics: None,
 ) -> None:
-    """Without metrics, the condition has the remedy; with a load, the pods become four, without a write of ours."""
+    """Without metrics, the condition has the remedy; with a load, the pods become four, without a write by the controller."""
     kinds = [WEBAPPS, DEPLOYMENT, AUTOSCALER, POD]
     async with observing(client, namespace, kinds) as observer, controller() as process:
         await client.create(WEBAPPS, webapp(namespace, autoscaling={"min": 2, "max": 4}))

@@ -89,12 +89,12 @@ POLICIES = [
 ]
 
 
-# Pods that an upgrade replaces on purpose, by the beginning of their names, and what CHANGELOG.md says of it.
+# Pods that an upgrade replaces on purpose, by the beginning of their names, and what CHANGELOG.md says about it.
 REPLACED: dict[str, str] = {}
 
 
 def config_map(name: str, count: int) -> dict[str, Any]:
-    """Return a ConfigMap of so many keys."""
+    """Return a ConfigMap with this number of keys."""
     data = {f"key{number}": "" for number in range(count)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 

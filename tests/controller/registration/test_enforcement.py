@@ -178,7 +178,7 @@ async def test_an_error_of_the_api_server_is_unknown(measuring, code):
 
 
 async def test_a_namespace_that_is_gone_is_replaced(measuring):
-    """The request is derived anew, for another namespace."""
+    """The request is derived again, for another namespace."""
     await measuring.after(0)
     await measuring.after(60)
     measuring.server.delete(NAMESPACE, "shop")

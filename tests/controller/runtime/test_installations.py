@@ -113,7 +113,7 @@ def test_only_common_namespaces_are_left_out(
 
 
 def test_a_released_or_abandoned_lease_counts_for_nothing() -> None:
-    """Nobody holds it, or nobody has renewed it for a long time."""
+    """It has no holder, or was not renewed for a long time."""
     view = View()
     long_ago = micro_time(NOW - timedelta(hours=1))
     view.look(

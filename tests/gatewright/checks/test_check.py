@@ -952,7 +952,7 @@ def test_a_hook_may_be_given_nothing(run):
 
 
 def test_a_hook_names_files_that_changed(run):
-    """A chart's values file stands for the chart; a file that nobody reads is not judged."""
+    """Named manifests are judged; a file that is no manifest, and that no chart reads, is not."""
     write("app/good.yaml", GOOD)
     write("README.md", "# Shop\n")
     hook = "check", "--policies", PRODUCTION, "-o", "json", "--changed-files"
