@@ -48,6 +48,13 @@ class Forbidden(ApiError):  # noqa: N818
     """
 
 
+class NamespaceTerminating(Forbidden):
+    """403: nothing can be created in a namespace that is being deleted.
+
+    Its objects are about to go, so client-go's controllers do not try again either.
+    """
+
+
 class NotFound(ApiError):  # noqa: N818
     """404: no such object, or no such resource."""
 
@@ -115,6 +122,8 @@ BY_CODE: Mapping[int, type[ApiError]] = {
     429: TooManyRequests,
 }
 
+TERMINATING = "NamespaceTerminating"  # the cause that NamespaceLifecycle gives (apimachinery)
+
 # a 404 without a Status
 ABSENT = "the server has no such resource; is its CustomResourceDefinition installed?"
 
@@ -143,6 +152,9 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
             kind = Forbidden
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
+    causes = details.get("causes") or []
+    if kind is Forbidden and any(cause.get("reason") == TERMINATING for cause in causes):
+        kind = NamespaceTerminating
     # In seconds: the API server sends no HTTP dates.
     wait = str(retry_after or details.get("retryAfterSeconds") or "")
     return kind(code, reason, message, details, float(wait) if wait.isdecimal() else None)

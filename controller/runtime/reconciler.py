@@ -27,7 +27,7 @@ from controller.runtime.status import Failure
 from controller.runtime.status_writer import StatusWriter
 from controller.runtime.types import ReconcileRequest, Result, RetryableError, TerminalError
 from kube.client import Client
-from kube.errors import ApiError, Conflict, NotFound
+from kube.errors import ApiError, Conflict, NamespaceTerminating, NotFound
 from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.controller")
@@ -228,7 +228,14 @@ class Reconciler:
                 self._warn(owner, reason, failure.problem)
 
     def _result(self, plan: Plan, failures: list[Failure], owner: Owner) -> Result:
-        """Return when to reconcile again, or raise: a retryable error before a permanent one."""
+        """Return when to reconcile again, or raise: a retryable error before a permanent one.
+
+        What a namespace that is being deleted refuses is not retried: its object goes with it.
+        """
+        if owner.request.namespace:
+            failures = [
+                each for each in failures if not isinstance(each.error, NamespaceTerminating)
+            ]
         for failure in failures:
             if not failure.is_permanent:
                 raise failure.error

@@ -11,7 +11,15 @@ from pydantic import ValidationError
 from controller.runtime.conflict_backoff import ContestedError
 from controller.runtime.plan import Plan, Problem, Step, incomplete
 from controller.runtime.types import TerminalError
-from kube.errors import AlreadyExists, ApiError, Conflict, ServerError, TooManyRequests, Unreachable
+from kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    NamespaceTerminating,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from kube.resource import JsonObject
 
 READY = "Ready"
@@ -41,9 +49,15 @@ class Failure(NamedTuple):
 
     @property
     def is_transient(self) -> bool:
-        """Whether it is a failure of the API server, not of the object."""
+        """Whether it is a failure of the API server or its namespace's end, not of the object."""
         return isinstance(
-            self.error, TooManyRequests | ServerError | Unreachable | Conflict | AlreadyExists
+            self.error,
+            TooManyRequests
+            | ServerError
+            | Unreachable
+            | Conflict
+            | AlreadyExists
+            | NamespaceTerminating,
         )
 
     @property

@@ -23,11 +23,13 @@ from controller.runtime.plan import Event
 from controller.runtime.types import ReconcileRequest
 from controller.runtime.writers import Writer, contest_of_status, writer_of
 from kube.client import Client
-from kube.errors import ApiError, NotFound
+from kube.errors import ApiError, Conflict, NotFound
 from kube.resource import JsonObject
 from kube.store import Change
 
 UNDECLARED = re.compile(r"\.status\.([A-Za-z0-9_]+)[^:\s]*: field not declared in schema")
+# How the API server refuses to apply with the uid of an object that was deleted.
+GONE = "no existing object was found"
 # Seconds until fields that the CRD lacks are written again, since the CRD may be newer then.
 RETRY_INTERVAL = 300.0
 
@@ -70,7 +72,9 @@ class StatusWriter:
         self._seen[owner.request] = digest(status)
         try:
             status, answer = await self._apply(owner, status)
-        except NotFound:
+        except (NotFound, Conflict) as error:
+            if isinstance(error, Conflict) and GONE not in error.message:
+                raise
             return  # the object was deleted, which is the next event
         stored, sent = answer.get("status", {}), digest(_undated(status))
         self._seen[owner.request] = digest(stored)

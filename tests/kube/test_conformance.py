@@ -11,8 +11,8 @@ from kube.errors import (
     AlreadyExists,
     BadRequest,
     Conflict,
-    Forbidden,
     Invalid,
+    NamespaceTerminating,
     NotFound,
     ServerError,
 )
@@ -354,8 +354,23 @@ async def test_a_namespace_takes_everything_with_it(api: Api) -> None:
     await inside.until(
         CONFIG_MAP, "held", lambda found: bool(found and "deletionTimestamp" in found["metadata"])
     )
-    with pytest.raises(Forbidden, match="because it is being terminated"):
+    with pytest.raises(NamespaceTerminating) as refused:
         await inside.config_map("late")
+    assert refused.value.message == (
+        f'configmaps "late" is forbidden: unable to create new content in namespace {name} '
+        "because it is being terminated"
+    )
+    assert refused.value.details == {
+        "name": "late",
+        "kind": "configmaps",
+        "causes": [
+            {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {name} is being terminated",
+                "field": "metadata.namespace",
+            }
+        ],
+    }
     await api.client.patch(CONFIG_MAP, "held", {"metadata": {"finalizers": None}}, name)
     await inside.until(CONFIG_MAP, "held", lambda found: found is None)
 

@@ -56,6 +56,21 @@ def conflict(plural: str, name: str, why: str) -> StatusError:
     return StatusError(409, message, details={"name": name, "kind": plural})
 
 
+def terminating(plural: str, name: str, namespace: str) -> StatusError:
+    """Return the error for a new object in a namespace that is being deleted."""
+    message = (
+        f'{plural} "{name}" is forbidden: unable to create new content in namespace {namespace} '
+        "because it is being terminated"
+    )
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    details = {"name": name, "kind": plural, "causes": [cause]}
+    return StatusError(403, message, details=details)
+
+
 def expired(token: str) -> StatusError:
     """Return the error for an expired continue token; `token` continues the list inconsistently."""
     refusal = StatusError(

@@ -12,7 +12,13 @@ from gatewright.testing.fake_apiserver import ownership
 from gatewright.testing.fake_apiserver.definitions import ServedResource
 from gatewright.testing.fake_apiserver.objects import admit, copy, desired, merged
 from gatewright.testing.fake_apiserver.ownership import FieldManager
-from gatewright.testing.fake_apiserver.refusals import StatusError, conflict, invalid, not_found
+from gatewright.testing.fake_apiserver.refusals import (
+    StatusError,
+    conflict,
+    invalid,
+    not_found,
+    terminating,
+)
 from gatewright.testing.fake_apiserver.schema import METADATA, faults
 from gatewright.testing.fake_apiserver.storage import ObjectKey, Storage
 from gatewright.testing.fake_apiserver.write_request import (
@@ -74,7 +80,7 @@ class Writes:
             raise StatusError(400, "resourceVersion should not be set on objects to be created")
         if resource.namespaced:
             metadata["namespace"] = write.namespace
-            self._check_namespace(write.namespace)
+            self._check_namespace(resource.plural, name, write.namespace)
         key = (write.namespace, name)
         if self._storage.get(kind.bucket, key):
             details = {"name": name, "kind": resource.plural}
@@ -226,15 +232,12 @@ class Writes:
             return new
         return self._store(kind, write.key, new)
 
-    def _check_namespace(self, name: str) -> None:
-        found = self._storage.get(NAMESPACES, ("", name))
+    def _check_namespace(self, plural: str, name: str, namespace: str) -> None:
+        found = self._storage.get(NAMESPACES, ("", namespace))
         if found is None:
-            raise not_found("namespaces", name)
+            raise not_found("namespaces", namespace)
         if "deletionTimestamp" in found["metadata"]:
-            raise StatusError(
-                403,
-                f"unable to create new content in namespace {name} because it is being terminated",
-            )
+            raise terminating(plural, name, namespace)
 
     def _store(self, kind: ServedResource, key: ObjectKey, object: JsonObject) -> JsonObject:
         stored = self._storage.commit(kind.bucket, key, object)

@@ -26,18 +26,21 @@ from controller.runtime.plan import (
     Step,
 )
 from gatewright.testing.fake_apiserver.requests import InjectedFault
+from gatewright.testing.fake_apiserver.server import NAMESPACE as NAMESPACES
 from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     CRD,
     NAMESPACE,
     SECRET,
+    WITHIN,
     Running,
     Status,
     Thing,
     configmap,
 )
 from tests.kube.conftest import CRD as DEFINITIONS
+from tests.waiting import eventually
 
 
 def single(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -263,6 +266,30 @@ async def test_a_child_that_is_still_terminating_is_reported(running: Running) -
         await things.until_ready()
         child = await things.until(CONFIGMAP, "thing")
     assert "deletionTimestamp" not in child["metadata"]
+
+
+async def test_what_a_namespace_that_is_deleted_refuses_is_no_failure(
+    running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its object is about to go, too: the write is not tried again, and nobody is warned."""
+
+    def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
+        things.server.delete(NAMESPACES, NAMESPACE)
+        return single(thing, observed, now)
+
+    async with running(plan) as things:
+        held = configmap("held") | {
+            "metadata": {"name": "held", "namespace": NAMESPACE, "finalizers": ["some.one/else"]}
+        }
+        things.server.create(CONFIGMAP, held)
+        things.server.requests.clear()
+        caplog.set_level("INFO", "gatewright.controller")
+        things.create()
+        queue = things.manager.controllers[0].queue
+        await things.server.requests.until(lambda requests: bool(things.writes()))
+        await eventually(lambda: not (queue.processing or queue._entries), within=WITHIN, every=0)
+    assert things.writes() == ["PATCH configmaps/thing", "PATCH things/thing/status"]
+    assert [each.getMessage() for each in caplog.records if each.levelname != "INFO"] == []
 
 
 async def test_a_secret_is_created_once_and_hidden_from_plans(running: Running) -> None:
