@@ -55,7 +55,7 @@ class PolicyTasks:
         self.policies = policies
         self._caches = {each: manager.caches.of(each, optional=True) for each in RESOURCES}
         self._caches[EXCEPTION].add_index(EXCEPTED, _excepted)
-        self._in_force: Sequence[BoundPolicy] | None = None
+        self._are_in_force = False
         self._figures: dict[ObjectId, Any] | None = None  # of the last audit
         self._problems = set[ObjectId]()
         self._widened = set[ObjectId]()
@@ -113,12 +113,11 @@ class PolicyTasks:
 
     def _on_new_policies(self) -> None:
         problems, cache = self.policies.problems(), self._caches[EXCEPTION]
-        before, self._in_force = self._in_force, self._policies_in_force()
-        if before is None:
-            affected = set(cache)
-        else:
-            names = changed_names(before, self._in_force or ())
+        if self._are_in_force:
+            names = changed_names(*self.policies.changes)
             affected = {key for name in names for key in cache.index(EXCEPTED, name)}
+        else:
+            affected, self._are_in_force = set(cache), True
         exceptions = {(EXCEPTION, key) for key in affected}
         self._enqueue_statuses(exceptions | (self._problems ^ problems))
         self._problems = problems

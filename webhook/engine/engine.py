@@ -1,7 +1,7 @@
 """Judges requests: finds the policies in force by one look-up, and runs them in order."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import methodcaller
@@ -13,8 +13,8 @@ from webhook.engine.conflicts import PolicyConflict, without_conflicts
 from webhook.engine.exemptions import NOW
 from webhook.engine.index import NO_VERSIONS, Index
 from webhook.engine.jsonpatch import Patcher
-from webhook.engine.kinds import Kind, Target, versions_sent
-from webhook.engine.planners import NO_PLANNERS, SERVED, Planner, Planners
+from webhook.engine.kinds import Kind, Target, TargetKey, versions_sent
+from webhook.engine.planners import NO_PLANNERS, SERVED, Planners
 from webhook.engine.ranks import RankChanges, Ranked, Ranking
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
@@ -67,10 +67,7 @@ class Engine:
             self._validating = Index(_of_verb(everything, mutating=False), self._sent)
             self._mutating = Index(_of_verb(everything, mutating=True), self._sent)
             self._tenants_rules = _count_rules(everything)
-        self._needed_by = {
-            key: self._needed_by_children(planner, key[2])
-            for key, planner in planners.by_target.items()
-        }
+        self._needed_by: dict[TargetKey, frozenset[str]] = {}  # of the targets asked for
 
     def _rank(self, policies: tuple[BoundPolicy, ...], before: "Engine | None") -> None:
         """Find the conflicts of policies, if others mutate, and rank the policies without them."""
@@ -118,6 +115,17 @@ class Engine:
         """Return an engine for an audit: its outcomes name the exceptions that cover violations."""
         return Engine(self.policies, self.planners, counts_exceptions=True)
 
+    def changes_from(self, before: "Engine") -> tuple[Sequence[BoundPolicy], Sequence[BoundPolicy]]:
+        """Return policies that the engine before had and others that this one has.
+
+        These are the policies that changed, if this engine was built from that one with most of
+        its policies; else all.
+        """
+        changes = self._ranking.changes
+        if changes is None:
+            return before.policies, self.policies
+        return [bound for _, bound in changes.removed], [bound for _, bound in changes.added]
+
     @cached_property
     def versions_sent(self) -> Mapping[Kind, tuple[str, ...]]:
         """The versions in which the API server sends objects of each kind that policies name."""
@@ -145,7 +153,7 @@ class Engine:
         """
         found = (self._mutating if mutating else self._validating).policies_for(attributes)
         if not mutating and self.planners.of_request(attributes) is not None:
-            needs = found.needs | self._needed_by[attributes.target]
+            needs = found.needs | self._needed_by_children(attributes.target)
             return Requirements(needs, self._tenants_rules[attributes.namespace] > MAX_LIGHT_RULES)
         return Requirements(found.needs, found.rules > MAX_LIGHT_RULES) if found.kind else None
 
@@ -217,16 +225,20 @@ class Engine:
                     judged.add(planner.kind)
         return frozenset(judged)
 
-    def _needed_by_children(self, planner: Planner, subresource: str) -> frozenset[str]:
+    def _needed_by_children(self, target: TargetKey) -> frozenset[str]:
         """Return the look-ups for judging the children of an object, or of its /scale."""
+        if (known := self._needed_by.get(target)) is not None:
+            return known
+        planner = self.planners.by_target[target]
         kinds = self.planners.reach(planner)
-        needed = {NOW, PARENT} if subresource else {NOW}
+        needed = {NOW, PARENT} if target[2] else {NOW}
         for each in (planner, *map(self.planners.of, kinds)):
             if each is not None and each.optional:
                 needed.add(SERVED)
         for key in (key for kind in kinds for key in Target(kind).keys):
             needed |= self._validating.needs_of(key) | self._mutating.needs_of(key)
-        return frozenset(needed)
+        self._needed_by[target] = frozenset(needed)
+        return self._needed_by[target]
 
 
 def _of_verb(ranked: Iterable[Ranked], *, mutating: bool) -> list[Ranked]:

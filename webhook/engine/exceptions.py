@@ -1,6 +1,6 @@
 """PolicyExceptions: those that apply to a policy in force, and errors in one."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -87,18 +87,13 @@ def check_exception(
         raise FaultsError(faults)
 
 
-def changed_names(before: Sequence[BoundPolicy], now: Sequence[BoundPolicy]) -> set[str]:
+def changed_names(before: Iterable[BoundPolicy], now: Iterable[BoundPolicy]) -> set[str]:
     """Return the names of the policies that other exceptions may be valid for now.
 
-    A policy with other exemptions only is not among them.
+    A policy with other exemptions only is not among them. Policies in both may be left out.
     """
-    old, new = (dict(zip(map(id, several), several, strict=True)) for several in (before, now))
     removed, added = (
-        {(each.namespace, each.name): each for each in several}
-        for several in (
-            [old[number] for number in old.keys() - new.keys()],
-            [new[number] for number in new.keys() - old.keys()],
-        )
+        {(each.namespace, each.name): each for each in several} for several in (before, now)
     )
     return {
         title[1]

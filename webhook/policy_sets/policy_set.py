@@ -1,9 +1,8 @@
 """Turns policy objects and exceptions into policies in force; reports each fault with its line."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from operator import attrgetter
 from typing import Any
 
 from config.api.policy import API_VERSION
@@ -56,14 +55,9 @@ class PolicySet:
 
     policies: tuple[BoundPolicy, ...] = ()
     exceptions: tuple[BoundException, ...] = ()
-
-    def under(self, other: "PolicySet") -> "PolicySet":
-        """Return the union; a policy of the other replaces one of the same name here."""
-        identity = attrgetter("namespace", "name")
-        # Without a step in Python for each policy of the other: these can be thousands.
-        names = set(map(identity, self.policies)).intersection(map(identity, other.policies))
-        kept = tuple(policy for policy in self.policies if identity(policy) not in names)
-        return PolicySet(kept + other.policies, self.exceptions + other.exceptions)
+    replaced: frozenset[str] | None = field(default=None, compare=False)
+    """Names of policies that are in force by themselves, which policies of the set replace; None:
+    to be found."""
 
 
 def read(
@@ -124,13 +118,19 @@ def in_force(
     namespace; an exception from a tenant's policy, only in the namespace of that policy. An
     exception with invalid parameters for its policy does not count.
     """
-    always = {policy.name: policy for policy in always_in_force(catalogue)}
-    used = always.keys() & set(map(attrgetter("policy.name"), policies.policies))
-    for policy in policies.policies if used else ():
-        if policy.namespace is None:
-            always.pop(policy.policy.name, None)
-    bound = map(_always, always.values())
-    return with_exceptions((*bound, *policies.policies), policies.exceptions, home)
+    replaced = policies.replaced
+    if replaced is None:
+        replaced = find_replaced(policies.policies)
+    always = (each for each in always_in_force(catalogue) if each.name not in replaced)
+    everything = (*map(_always, always), *policies.policies)
+    return with_exceptions(everything, policies.exceptions, home)
+
+
+def find_replaced(policies: Iterable[BoundPolicy]) -> frozenset[str]:
+    """Return the names of policies in force by themselves that cluster policies replace."""
+    return frozenset(
+        bound.policy.name for bound in policies if bound.policy.always and bound.namespace is None
+    )
 
 
 @cache

@@ -28,7 +28,7 @@ from webhook.policy_sets.bound_objects import (
     document_of,
     size_of,
 )
-from webhook.policy_sets.policy_set import FailedCasesError, PolicySet
+from webhook.policy_sets.policy_set import FailedCasesError, PolicySet, find_replaced
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.ordered import Ordered
 
@@ -96,6 +96,8 @@ class PolicyObjects:
         self._good_versions: dict[ObjectId, tuple[str, int]] = {}
         # The valid ones in order, and the kind and key of each.
         self._policies, self._exceptions = Ordered[BoundPolicy](), Ordered[BoundException]()
+        # Those that may replace a policy in force by itself.
+        self._replacing: dict[ObjectId, BoundPolicy] = {}
         self._version = 0  # the sum of the hashes of the versions in force
         self._sizes = Counter[str]()  # bytes of the tenants' valid objects, by namespace
         self.problems: dict[ObjectId, Exception] = {}
@@ -154,10 +156,16 @@ class PolicyObjects:
 
     def in_force(self, new: ObjectId | None = None, bound: BoundPolicy | None = None) -> PolicySet:
         """Return all valid objects, by kind and name; a `new` one replaces its old version."""
-        policies = self._policies.values
+        policies, replacing = self._policies.values, self._replacing
         if new is not None and bound is not None:
             policies = (*self._policies.without(_place(new)), bound)
-        return PolicySet(policies, self._exceptions.values)
+            replacing = {**replacing, new: bound}
+        return PolicySet(policies, self._exceptions.values, find_replaced(replacing.values()))
+
+    def has(self, policy: BoundPolicy) -> bool:
+        """Return whether a valid object has the name of a policy, and replaces it."""
+        kind = CLUSTER_POLICY if policy.namespace is None else TENANTS
+        return (kind, policy.title) in self._good
 
     @property
     def version(self) -> bytes:
@@ -266,6 +274,9 @@ class PolicyObjects:
             self._version -= _hash(id, self._good_versions.pop(id))
         if bound is not None:
             self._good[id] = bound
+        self._replacing.pop(id, None)
+        if isinstance(bound, BoundPolicy) and bound.policy.always:
+            self._replacing[id] = bound
         if id[0] == EXCEPTION:
             self._exceptions.put(_place(id), bound if isinstance(bound, BoundException) else None)
         else:

@@ -12,7 +12,12 @@ from kube.resource import JsonObject, Resource
 from kube.watched import WatchedObject
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import refuse_conflict
-from webhook.policy_sets.policy_set import FailedCasesError, PolicySet, PolicySetError
+from webhook.policy_sets.policy_set import (
+    FailedCasesError,
+    PolicySet,
+    PolicySetError,
+    find_replaced,
+)
 from webhook.server.cluster_policies import CLUSTER_POLICY, ObjectId, PolicyObjects, WhyNotInForce
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.policy_files import digest_of
@@ -52,6 +57,8 @@ class Policies:
         self.version = ""
         """The version of the set in force: processes with the same version give the same
         verdicts."""
+        self.changes: tuple[Sequence[BoundPolicy], Sequence[BoundPolicy]] = (), ()
+        """Policies that only the engine before had, and those that only this one has."""
         self.objects = objects
         self.carried = carried
         self._config_map = config_map
@@ -174,9 +181,11 @@ class Policies:
         self._metrics.policies.set(len(engine.policies))
         self._metrics.policy_set.clear()
         self._metrics.policy_set.labels(self.version).set(1)
-        before = self.engine.policies if self.engine else ()
+        if self.engine is not None:
+            self.changes = before, now = engine.changes_from(self.engine)
+            titles = {each.title for each in now}
+            self._metrics.forget({each.title for each in before} - titles)
         self.engine = engine
-        self._metrics.forget(_titles_of_others(before, engine.policies))
         fields = {"policies": len(engine.policies), "version": self.version}
         log.info("policies in force", extra={"fields": fields})
         for each in engine.conflicts:
@@ -190,20 +199,20 @@ class Policies:
         log.error("the policies cannot be used%s: %s", kept, problem)
         self._metrics.policy_reload_errors.inc()
 
-    def _with_written(self, objects: PolicySet) -> PolicySet:
+    def _with_written(self, objects: PolicySet, new: BoundPolicy | None = None) -> PolicySet:
+        """Return the policies of objects, with a `new` one, and others of files."""
         assert self._written is not None
-        return self._written.under(objects)
+        kept = tuple(
+            policy
+            for policy in self._written.policies
+            if not self.objects.has(policy) and (new is None or policy.title != new.title)
+        )
+        return PolicySet(
+            kept + objects.policies,
+            self._written.exceptions + objects.exceptions,
+            find_replaced(kept) | (objects.replaced or frozenset()),
+        )
 
     def _check(self, policy: BoundPolicy, objects: PolicySet) -> None:
         """Raise ConflictingPoliciesError if a policy conflicts with the others in force."""
-        refuse_conflict(policy, self._with_written(objects).policies)
-
-
-def _titles_of_others(before: Sequence[BoundPolicy], now: Sequence[BoundPolicy]) -> set[str]:
-    """Return the titles of policies before that no policy has now.
-
-    Most policies are the same objects: there is no step in Python for these.
-    """
-    old, new = (dict(zip(map(id, several), several, strict=True)) for several in (before, now))
-    removed = {old[each].title for each in old.keys() - new.keys()}
-    return removed - {new[each].title for each in new.keys() - old.keys()}
+        refuse_conflict(policy, self._with_written(objects, policy).policies)
