@@ -31,6 +31,7 @@ class Running:
 
     pid: int
     metrics: str
+    health: str
 
     def reconciles(self) -> int:
         """Return the number of reconciles of WebApps in a controller's metrics.
@@ -74,7 +75,8 @@ class Cluster:
         process = Process(verb, command, self.directory / f"{verb}-{metrics}.log", self.reaper)
         process.start()
         try:
-            yield Running(process.pid or 0, f"http://127.0.0.1:{metrics}/metrics")
+            pages = f"http://127.0.0.1:{metrics}/metrics", f"http://127.0.0.1:{health}/healthz"
+            yield Running(process.pid or 0, *pages)
         finally:
             if process.died:
                 sys.exit(process.tail())
