@@ -54,7 +54,8 @@ class Settings(BaseModel):
     policies_dir: Paths = Field([], description="directories with your own policy modules")
     pod_kinds: NameList = Field(
         [],
-        description="custom kinds with pods: argoproj.io/v1alpha1/Rollout=spec.template.spec",
+        description="custom kinds with pods: argoproj.io/v1alpha1/Rollout=spec.template.spec, or "
+        "batch.volcano.sh/v1alpha1/Job=spec.tasks[].template.spec",
     )
     listen: ListenAddress = Field(
         (None, 9443), description="address the webhook listens on, with TLS"

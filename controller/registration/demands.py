@@ -357,7 +357,7 @@ def _selects(clause: MatchClause, kind: Kind, subresource: str, operation: str) 
         and (clause.operations is None or operation in clause.operations)
         and (clause.subresources is None or subresource in clause.subresources)
         and (has_namespace or not _restricts(clause))
-        and (clause.pod_selector is None or kind.pod_metadata is not None)
+        and (clause.pod_selector is None or kind.has_pods)
     )
 
 

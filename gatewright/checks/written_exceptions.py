@@ -106,22 +106,27 @@ def _entries(
     name = _generated(object.name[:-1]) if object.name.endswith("*") else object.name
     yield {"kinds": [object.kind], "names": [name], **where, "paths": paths}
     templates = _templates()
-    template = templates.get(object.kind)
-    for kind in CREATES.get(object.kind, ("Pod",)) if template else ():
-        of_template = [
-            templates[kind] + path.removeprefix(str(template))
-            for path in paths
-            if path.startswith(str(template))
-        ]
-        if kind in judged and of_template:
+    template = re.compile(templates.get(object.kind) or "(?!)")
+    places = [(path, template.match(path)) for path in paths]
+    of_pod = [path[place.end() :] for path, place in places if place is not None]
+    for kind in CREATES.get(object.kind, ("Pod",)) if of_pod else ():
+        above = templates[kind].replace("\\", "")
+        of_template = [above + path for path in of_pod]
+        if kind in judged:
             created = _generated(f"{name}-") if kind == "Pod" else f"{name}-*"
             yield {"kinds": [kind], "names": [created], **where, "paths": of_template}
 
 
 def _templates() -> dict[str, str]:
-    """Return the path of each kind's pod template; "" for a Pod. Options add kinds."""
-    with_pods = ((kind.kind, kind.pod_spec) for kind in KINDS.values())
-    return {kind: pod_spec.removesuffix("spec") for kind, pod_spec in with_pods if pod_spec}
+    """Return a pattern of each kind's pod templates; "" for a Pod. Options add kinds."""
+    with_pods = ((each.kind, each.pod_specs or (each.pod_spec,)) for each in KINDS.values())
+    return {
+        kind: "|".join(re.escape(path.removesuffix("spec")) for path in paths if path).replace(
+            r"\[\]", r"\[[^]]*\]"
+        )
+        for kind, paths in with_pods
+        if any(paths)
+    }
 
 
 def _generated(prefix: str) -> str:

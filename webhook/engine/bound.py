@@ -18,6 +18,7 @@ from webhook.engine.policy import (
     RequestPredicate,
     RuleError,
     SkippedMutationError,
+    judge_each_pod,
 )
 from webhook.engine.record import Record
 from webhook.engine.request import Request
@@ -107,7 +108,9 @@ class BoundPolicy:
         if key in self._narrowed:
             return self._narrowed[key]
         match = self.match.narrowed(target, namespace)
-        found = None if match is None else replace(self, match=match)
+        has_several = bool(target.kind.pod_specs) and not self.evaluates
+        policy = judge_each_pod(self.policy) if has_several else self.policy
+        found = None if match is None else replace(self, match=match, policy=policy)
         if self.match.ignores_names_of_namespaces and len(self._narrowed) < MAX_NARROWED:
             self._narrowed[key] = found
         return found

@@ -10,6 +10,7 @@ from kube.resource import JsonObject
 from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind
+from webhook.engine.policy import judge_each_pod
 from webhook.engine.record import steps_of
 from webhook.engine.request import Attributes, Request
 from webhook.engine.violation import MAX_SHOWN, UNSET, Patch
@@ -119,19 +120,32 @@ def _leaves_after(policies: Sequence[BoundPolicy], kind: Kind) -> Leaves:
     object: JsonObject = {"metadata": {}}
     request = Request(attributes, object, kind=kind)
     patcher = Patcher(request)
-    if kind.pod_spec is not None:
-        patcher.apply([Patch((*steps_of(kind.pod_spec), "containers"), [CONTAINER])])
+    for path in kind.pod_specs or filter(None, (kind.pod_spec,)):
+        patcher.apply([_add_pod(path)])
 
     def mutate(bound: BoundPolicy) -> None:
         patches = list[Patch]()
-        assert bound.policy.mutate is not None
+        several = bool(kind.pod_specs) and not bound.evaluates
+        policy = judge_each_pod(bound.policy) if several else bound.policy
+        assert policy.mutate is not None
         try:
-            patches.extend(bound.policy.mutate(request, bound.params))
+            patches.extend(policy.mutate(request, bound.params))
         finally:
             patcher.apply(patches)
 
     outcomes_of(policies, mutate)
     return dict(_leaves(object, ""))
+
+
+def _add_pod(path: str) -> Patch:
+    """Return a patch that adds a pod at a path, as the only item of each list in it."""
+    first, *lists = path.split("[].")
+    value: Any = {"containers": [CONTAINER]}
+    for below in reversed(lists):
+        for step in reversed(steps_of(below)):
+            value = {step: value}
+        value = [value]
+    return Patch(steps_of(first), value)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

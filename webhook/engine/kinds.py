@@ -31,6 +31,8 @@ class Kind:
     plural: str
     versions: tuple[str, ...] = ("v1",)
     pod_spec: str | None = None  # path of the pod's spec, if the kind has pods
+    # Paths of the pods' specs in a kind with several; `[]` stands for each item of a list.
+    pod_specs: tuple[str, ...] = ()
     container: str | None = None  # path of an object that is itself one container (with an image)
     scales: bool = False  # has spec.replicas and a /scale subresource
     namespaced: bool = True
@@ -55,6 +57,11 @@ class Kind:
     def resource(self) -> Resource:
         """The resource of its newest version."""
         return Resource(self.group, self.versions[-1], self.plural, self.kind, self.namespaced)
+
+    @property
+    def has_pods(self) -> bool:
+        """Whether its objects have pods."""
+        return self.pod_spec is not None or bool(self.pod_specs)
 
     @property
     def pod_metadata(self) -> str | None:
@@ -144,7 +151,8 @@ SESSIONS = (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",
 SCALES = tuple(Target(each, "scale", ("UPDATE",)) for each in POD_KINDS if each.scales)
 SETS = ("pods", "scalable", "namespaced", "all", "exec", "scale")
 POD_KIND = re.compile(
-    r"([a-z0-9-]+\.[a-z0-9.-]+)/(v[a-z0-9]+)/([A-Z][A-Za-z0-9]*)=([A-Za-z0-9.]*spec)"
+    r"([a-z0-9-]+\.[a-z0-9.-]+)/(v[a-z0-9]+)/([A-Z][A-Za-z0-9]*)"
+    r"=((?:[A-Za-z0-9]+(?:\[\])?\.)*spec)"
 )
 
 
@@ -169,7 +177,7 @@ def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
         case "scale":
             return SCALES
         case "pods":
-            kinds, more = [each for each in kinds if each.pod_spec or each.container], EPHEMERAL
+            kinds, more = [each for each in kinds if each.has_pods or each.container], EPHEMERAL
         case "scalable":
             kinds = [each for each in kinds if each.scales]
             more = tuple(Target(each, "scale", ("UPDATE",)) for each in kinds)
@@ -217,21 +225,25 @@ def add_kind(about: Definition) -> None:
 def add_pod_kind(text: str) -> None:
     """Add a custom kind with pods: `argoproj.io/v1alpha1/Rollout=spec.template.spec`.
 
-    The plural may stand before the group. Called when a process starts, before any policy is put in
-    force. Raises ValueError if `text` has another form, or names a built-in kind. If a policy names
-    a kind by name only, a built-in kind takes precedence.
+    The plural may stand before the group. `[]` stands for each item of a list:
+    `spec.tasks[].template.spec`. A kind that is added with several paths has pods at each. Called
+    when a process starts, before any policy is put in force. Raises ValueError if `text` has
+    another form, or names a built-in kind. If a policy names a kind by name only, a built-in kind
+    takes precedence.
     """
     found = POD_KIND.fullmatch(text)
     if found is None:
         form = "GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec"
-        lists = "; a path through a list cannot be judged here: the pods are, when they are created"
-        raise ValueError(f'"{text}" is not of the form {form}{lists * ("[" in text)}')
+        raise ValueError(f'"{text}" is not of the form {form}; write a list as LIST[]')
     group, version, name, path = found.groups()
     for each in _read_both_ways(group, name):
         if (each.group, each.kind) in OURS:
             raise ValueError(f"{name} of {each.group} is built in; register only custom kinds")
-        kind = replace(each, versions=(version,), pod_spec=path)
-        KINDS[kind.group, kind.kind] = kind
+        known = KINDS.get((each.group, each.kind), each)
+        paths = tuple(dict.fromkeys((*known.pod_specs, *filter(None, (known.pod_spec,)), path)))
+        is_one = len(paths) == 1 and "[" not in path
+        kind = replace(each, versions=(version,), pod_spec=path if is_one else None)
+        KINDS[kind.group, kind.kind] = kind if is_one else replace(kind, pod_specs=paths)
 
 
 def _read_both_ways(group: str, name: str) -> list[Kind]:
@@ -247,7 +259,7 @@ def _read_both_ways(group: str, name: str) -> list[Kind]:
 
 def custom_pod_kinds() -> list[Kind]:
     """Return the kinds that `add_pod_kind` added."""
-    return [kind for key, kind in KINDS.items() if key not in OURS and kind.pod_spec]
+    return [kind for key, kind in KINDS.items() if key not in OURS and kind.has_pods]
 
 
 def resource_of(group: str, kind: str) -> str:

@@ -41,7 +41,7 @@ class Clause:
             return False
         if self.subresources is not None and target.subresource not in self.subresources:
             return False
-        if self.pod_selector is not None and kind.pod_metadata is None:
+        if self.pod_selector is not None and not kind.has_pods:
             return False
         selects_labels = self.object_selector is not None or self.pod_selector is not None
         if selects_labels and not kind.has_labels_at(target.subresource):

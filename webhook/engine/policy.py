@@ -1,8 +1,9 @@
 """A policy: a name, parameters, and a pure function that yields violations or patches."""
 
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -80,10 +81,37 @@ class Policy:
         """Whether it can report single containers or images, which exceptions can name."""
         named = (self.kinds,) if isinstance(self.kinds, str) else self.kinds
         narrow = targets(each for each in named if each == "pods" or each not in SETS)
-        return any(target.kind.pod_spec or target.kind.container for target in narrow)
+        return any(target.kind.has_pods or target.kind.container for target in narrow)
 
     @property
     def documentation(self) -> str:
         """The docstring of its module, which is its documentation page."""
         function = self.validate or self.mutate
         return (sys.modules[function.__module__].__doc__ or "").strip()
+
+
+def judge_each_pod(policy: Policy) -> Policy:
+    """Return a policy that judges each pod of an object with several pod templates."""
+    validate, mutate = policy.validate, policy.mutate
+    return replace(
+        policy,
+        validate=None if validate is None else _in_each_pod(validate),
+        mutate=None if mutate is None else _in_each_pod(mutate),
+    )
+
+
+def _in_each_pod(function: Callable[[Request, Any], Iterable[Any]]) -> Any:
+    """Return a function that yields the distinct results for all pods."""
+
+    @wraps(function)
+    def results(request: Request, params: Any) -> Iterator[Any]:
+        seen = set[Any]()
+        for pod_request in request.each_pod() or (request,):
+            for result in function(pod_request, params):
+                # Of a field outside the pods, each pod has the same violation.
+                if not isinstance(result, Violation) or result.key not in seen:
+                    yield result
+                if isinstance(result, Violation):
+                    seen.add(result.key)
+
+    return results

@@ -1,6 +1,6 @@
 """An admission request to be judged, read through typed getters and shared records."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from webhook.engine.containers import Container, Image, containers_of, images_of
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import KINDS, NAMESPACES, Kind, TargetKey
+from webhook.engine.pod_templates import pod_templates
 
 NOTHING: Mapping[str, Any] = {}
 # the look-up for a namespaceSelector: a dict of strings
@@ -70,8 +71,8 @@ class Request(Fields):
     """
 
     __slots__ = (
-        "_before", "_containers", "_images", "_kind", "_old_object", "_pod", "attributes", "budget",
-        "completed", "excepted", "looked_up", "object",
+        "_before", "_containers", "_images", "_kind", "_old_object", "_pod", "_pod_requests",
+        "attributes", "budget", "completed", "excepted", "looked_up", "object",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +101,7 @@ class Request(Fields):
     def forget(self) -> None:
         """Clear the cached records, since the object was changed."""
         self._pod: Fields | None = None
+        self._pod_requests: tuple[PodRequest, ...] | None = None
         self._containers: tuple[Container, ...] | None = None
         self._images: tuple[Image, ...] | None = None
         self.completed: tuple[dict[str, Any] | None, dict[str, Any] | None] | None = None
@@ -194,11 +196,15 @@ class Request(Fields):
 
         A subresource with its own object (/scale, exec) is selected by the labels of its parent.
         """
-        metadata = self._kind.pod_metadata if of_pod else "metadata"
+        metadata = (self._kind.pod_metadata or "metadata") if of_pod else "metadata"
         is_of_parent = self.attributes.subresource and self.kind != self.resource_kind
         for object in (self.lookup(PARENT),) if is_of_parent else (self.object, self.old_object):
             if object is not None:
-                yield Fields(object).mapping(f"{metadata}.labels")
+                fields: Iterable[Fields] = (Fields(object),)
+                if of_pod and self._kind.pod_specs:
+                    fields = pod_templates(Fields(object), self._kind.pod_specs)
+                for each in fields:
+                    yield each.mapping(f"{metadata}.labels")
 
     @property
     def is_mirror_pod(self) -> bool:
@@ -222,6 +228,13 @@ class Request(Fields):
         path = self._kind.pod_metadata
         return None if path is None else self.fields(path)
 
+    def each_pod(self) -> "tuple[PodRequest, ...]":
+        """Return a request for each pod of a kind with several; none for other kinds."""
+        if self._pod_requests is None:
+            templates = pod_templates(self, self._kind.pod_specs)
+            self._pod_requests = tuple([PodRequest(self, each) for each in templates])
+        return self._pod_requests
+
     def containers(self, *, ephemeral: bool = True) -> tuple[Container, ...]:
         """Return all containers of the pod: also init and (by default) ephemeral ones.
 
@@ -231,7 +244,11 @@ class Request(Fields):
         if found is None:
             pod, path = self.pod(), self._kind.container
             own = () if path is None else (Container(self.mapping(path), self, path),)
-            found = self._containers = own if pod is None else (*own, *containers_of(pod))
+            if pod is not None:
+                found = (*own, *containers_of(pod))
+            else:
+                found = (*own, *(one for each in self.each_pod() for one in each.containers()))
+            self._containers = found
         if ephemeral:
             return found
         return tuple([each for each in found if each.list != "ephemeralContainers"])
@@ -245,8 +262,45 @@ class Request(Fields):
     def images(self) -> tuple[Image, ...]:
         """Return each image that a container or a volume names."""
         if self._images is None:
-            self._images = tuple(images_of(self.pod(), self.containers()))
+            if self._pod is None and self._kind.pod_specs:
+                pods = self.each_pod()
+                self._images = tuple(image for each in pods for image in each.images())
+            else:
+                self._images = tuple(images_of(self.pod(), self.containers()))
         return self._images
+
+
+class PodRequest(Request):
+    """A request about one pod of an object with several pod templates."""
+
+    __slots__ = ("_template", "_whole")
+
+    def __init__(self, whole: Request, template: Fields) -> None:
+        """Take the pod of a template."""
+        super().__init__(
+            whole.attributes, whole.object, whole._old_object, whole.looked_up, whole._kind
+        )
+        self._whole, self._template = whole, template
+        self._pod = template.fields("spec")
+
+    def pod_metadata(self) -> Fields:
+        """Return the metadata of its pod template."""
+        return self._template.fields("metadata")
+
+    def before(self) -> Request | None:
+        """Return a request that creates the old object of an UPDATE, about the same pod.
+
+        It has no pod where the template is new.
+        """
+        before = self._whole.before()
+        if before is None:
+            return None
+        path = self._template.path()
+        return next((each for each in before.each_pod() if each._template.path() == path), before)
+
+    def each_pod(self) -> "tuple[PodRequest, ...]":
+        """Return nothing: it is about one pod."""
+        return ()
 
 
 def what_is_written(object: dict[str, Any] | None) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _text(field: str, rest: str, found: Iterable[Target], namespace: str | None)
             return f"the policy is in force in the namespace {namespace} only"
         case "namespaces" | "namespace_selector":
             return "cluster-scoped objects have no namespace"
-        case "pod_selector" if any(target.kind.pod_metadata is None for target in found):
+        case "pod_selector" if not all(target.kind.has_pods for target in found):
             return "these objects have no pods"
         case _:
             return UNREAD

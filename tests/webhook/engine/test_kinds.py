@@ -110,6 +110,6 @@ def test_an_incomplete_kind_is_rejected(text):
     """Group, version, kind and the path of the pod's spec are required."""
     with pytest.raises(
         ValueError,
-        match=r"^\".*\" is not of the form GROUP/VERSION/KIND=PATH\.OF\.THE\.PODS\.spec$",
+        match=r"^\".*\" is not of the form GROUP/VERSION/KIND=PATH\.OF\.THE\.PODS\.spec; write a list as LIST\[\]$",
     ):
         add_pod_kind(text)
