@@ -19,8 +19,10 @@ MAX_NAME = 253
 NAME, KEY = re.compile(DNS_NAME), re.compile(DATA_KEY)
 ID = re.compile(r"[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
 
-ENVIRONMENTS = get_args(AppEnvironment)
+ENVIRONMENTS: tuple[str, ...] = get_args(AppEnvironment)
 DEFAULT = "default"
+LABEL = "environment"  # of a namespace, as in the preset `production`
+ALIASES = {"development": "dev", "production": "prod"}
 
 ConfigMapFault = tuple[str, str]  # path of the field, and the error
 
@@ -38,6 +40,13 @@ def name_fault(path: str, name: str) -> Iterator[ConfigMapFault]:
     elif not NAME.fullmatch(name):
         characters = "lower-case letters, digits, '-' and '.'"
         yield path, f"the ConfigMap's name, {name[:64]}, may only contain {characters}"
+
+
+def environment_of(namespace: str, labels: Mapping[str, str]) -> str | None:
+    """Return the environment that a namespace's label, or else its name, tells; None for none."""
+    told = labels.get(LABEL) or namespace
+    environment = ALIASES.get(told, told)
+    return environment if environment in ENVIRONMENTS else None
 
 
 def settings(

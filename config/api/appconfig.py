@@ -1,4 +1,4 @@
-"""AppConfig: an application's settings for one environment, rendered into a ConfigMap."""
+"""AppConfig: an application's settings for its environment, rendered into a ConfigMap."""
 
 from typing import Literal
 
@@ -8,6 +8,7 @@ from config.api.definition import AGE, MESSAGE, READY, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
 
 AppEnvironment = Literal["dev", "staging", "prod"]
+FROM_NAMESPACE = "from-namespace"
 
 
 class EnvironmentValues(ApiModel):
@@ -26,7 +27,11 @@ class AppConfigSpec(ApiModel):
         None,
         description="Name of the application; the ConfigMap is <application>-config. Required.",
     )
-    environment: AppEnvironment = Field("dev", description="Environment: dev, staging or prod.")
+    environment: Literal[AppEnvironment, "from-namespace"] = Field(
+        "dev",
+        description="Environment: dev, staging, prod, or from-namespace: that of the namespace's "
+        "label environment, or else of its name (production and development count, too).",
+    )
     config: dict[str, str] = Field(
         {},
         description="Data of the ConfigMap. Values are Jinja2 templates over environment, "
@@ -65,7 +70,11 @@ class AppConfig(CustomResource):
         short_names=("ac",),
         columns=(
             Column("Application", ".spec.application", description="Name of the application."),
-            Column("Environment", ".spec.environment", description="dev, staging or prod."),
+            Column(
+                "Environment",
+                ".spec.environment",
+                description="dev, staging, prod, or from-namespace.",
+            ),
             Column("ConfigMap", ".status.configMapName", description="Name of the ConfigMap."),
             Column(
                 "Ready",

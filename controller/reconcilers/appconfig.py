@@ -1,12 +1,20 @@
 """AppConfig: a ConfigMap with rendered settings, and a restart of its users when they change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from config.api.appconfig import AppConfig
-from config.config_maps import config_map_name, settings
+from config.api.appconfig import FROM_NAMESPACE, AppConfig
+from config.config_maps import (
+    ALIASES,
+    ENVIRONMENTS,
+    LABEL,
+    config_map_name,
+    environment_of,
+    settings,
+)
 from config.field_paths import entry
-from controller.reconcilers.resources import CONFIG_MAP
+from controller.reconcilers.indexes import by_name
+from controller.reconcilers.resources import CONFIG_MAP, NAMESPACE
 from controller.reconcilers.rolling import (
     CHANGES,
     CHECKED,
@@ -17,7 +25,7 @@ from controller.reconcilers.rolling import (
     refused,
     rolled,
 )
-from controller.runtime.kind import PlannedKind
+from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import Observed, Plan, Problem, incomplete
 from kube.resource import JsonObject
 
@@ -27,6 +35,7 @@ ORIGIN = {
     CHECKED: "spec.config",
     "data": "spec.config",
 }
+NAMESPACE_INDEX = "namespace"
 MAX_FAULTS = 3
 
 
@@ -35,10 +44,13 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
     spec = appconfig.spec
     if not spec.application:
         return refused(appconfig.status, incomplete("spec.application"))
+    environment: str | None = spec.environment
+    if environment == FROM_NAMESPACE:
+        environment = environment_of(appconfig.namespace, _labels(appconfig.namespace, observed))
+    if environment is None:
+        return refused(appconfig.status, _unknown_environment(appconfig.namespace))
     values = {key: each.to_api() for key, each in spec.values.items()}
-    data, faults = settings(
-        spec.application, spec.environment, appconfig.namespace, spec.config, values
-    )
+    data, faults = settings(spec.application, environment, appconfig.namespace, spec.config, values)
     if faults:
         shown = [f"{path}: {text}" for path, text in faults[:MAX_FAULTS]]
         more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
@@ -47,6 +59,35 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
     return rolled(
         appconfig, appconfig.status, config_map_name(spec.application), data, origin, observed, now
     )
+
+
+def _labels(namespace: str, observed: Observed) -> Mapping[str, str]:
+    """Return the labels of a namespace; none where the controller may not read it."""
+    for object in observed.find(NAMESPACE, NAMESPACE_INDEX, namespace):
+        return object["metadata"].get("labels") or {}
+    return {}
+
+
+def _unknown_environment(namespace: str) -> Problem:
+    names = ", ".join((*ENVIRONMENTS, *ALIASES))
+    message = (
+        f"spec.environment is {FROM_NAMESPACE}, and namespace {namespace} tells none: label it "
+        f"{LABEL}=ENVIRONMENT (one of {names}), or name the environment in spec.environment"
+    )
+    return Problem(message, "EnvironmentUnknown")
+
+
+def by_namespace(appconfig: JsonObject) -> Iterator[str]:
+    """Yield the namespace that tells its environment: a change of its labels enqueues it."""
+    if (appconfig.get("spec") or {}).get("environment") == FROM_NAMESPACE:
+        yield appconfig["metadata"]["namespace"]
+
+
+def kept_of(namespace: JsonObject) -> JsonObject:
+    """Return what the planner reads of a namespace: the label that tells the environment."""
+    labels = namespace["metadata"].get("labels") or {}
+    kept = {key: value for key, value in labels.items() if key == LABEL}
+    return {"metadata": {"labels": kept}} if kept else {}
 
 
 def by_config_map(appconfig: JsonObject) -> Iterator[str]:
@@ -59,8 +100,9 @@ APPCONFIG = PlannedKind(
     AppConfig,
     plan=plan,
     owns=(CONFIG_MAP,),
-    reads=READS,
+    reads=(*READS, Reads(NAMESPACE, {NAMESPACE_INDEX: by_name}, fields=kept_of)),
     patches=WORKLOADS,
-    indexes={INDEX: by_config_map},
+    optional=(NAMESPACE,),
+    indexes={INDEX: by_config_map, NAMESPACE_INDEX: by_namespace},
     counts=CHANGES,
 )

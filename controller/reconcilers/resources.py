@@ -6,6 +6,7 @@ from kube.resource import Resource
 
 CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 POD = Resource("", "v1", "pods", "Pod")
 SECRET = Resource("", "v1", "secrets", "Secret")
 SERVICE = Resource("", "v1", "services", "Service")

@@ -111,6 +111,41 @@ def test_applying_the_crd_again_keeps_the_conversion(laptop: Laptop) -> None:
     assert json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"] == before
 
 
+def test_one_appconfig_has_the_values_of_each_namespace(laptop: Laptop, namespace: str) -> None:
+    """The same file in three namespaces: their labels tell the environment, and are followed."""
+    values = {
+        "URL": {"dev": "http://localhost", "staging": "https://staging", "prod": "https://shop"}
+    }
+    spec = {"application": "shop", "environment": "from-namespace", "values": values}
+    config = {
+        "apiVersion": "config.example.com/v1",
+        "kind": "AppConfig",
+        "metadata": {"name": "shop"},
+        "spec": spec,
+    }
+    names = {each: f"{namespace}-{each}" for each in ("dev", "staging", "production")}
+    for environment, name in names.items():
+        about = {"name": name, "labels": {"environment": environment}}
+        laptop.kubectl(
+            "apply", "-f-", input={"apiVersion": "v1", "kind": "Namespace", "metadata": about}
+        )
+        laptop.kubectl("apply", "-n", name, "-f-", input=config)
+    for environment, url in zip(names, values["URL"].values(), strict=True):
+        laptop.wait("configmap/shop-config", f"jsonpath={{.data.URL}}={url}", names[environment])
+    laptop.kubectl("label", "namespace", names["dev"], "environment-", "--overwrite")
+    laptop.wait("appconfig/shop", "condition=Ready=false", names["dev"])
+    ready = laptop.get("appconfig/shop", names["dev"])["status"]["conditions"][-1]
+    assert (ready["reason"], ready["message"]) == (
+        "EnvironmentUnknown",
+        f"spec.environment is from-namespace, and namespace {names['dev']} tells none: label it "
+        "environment=ENVIRONMENT (one of dev, staging, prod, development, production), or name the "
+        "environment in spec.environment",
+    )
+    laptop.kubectl("label", "namespace", names["dev"], "environment=staging")
+    laptop.wait("configmap/shop-config", "jsonpath={.data.URL}=https://staging", names["dev"])
+    laptop.kubectl("delete", "namespace", *names.values(), "--wait=false")
+
+
 def test_a_change_restarts_its_users_once(laptop: Laptop, namespace: str) -> None:
     """Creating or adopting a Deployment does not restart it; a change does, with one new ReplicaSet."""
 

@@ -7,17 +7,20 @@ import pytest
 
 from config.api.appconfig import AppConfig
 from controller.reconcilers.appconfig import APPCONFIG, by_config_map
+from controller.reconcilers.resources import NAMESPACE
 from controller.reconcilers.rolling import checksum_of
-from controller.runtime.plan import Apply, Observed, Plan
+from controller.runtime.plan import Apply, Observed, Plan, Problem
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def planned(status: Any = None, observed: Observed | None = None, **spec: Any) -> Plan:
+def planned(
+    status: Any = None, observed: Observed | None = None, namespace: str = "sales", **spec: Any
+) -> Plan:
     """The plan of an AppConfig."""
     metadata = {
         "name": "settings",
-        "namespace": "sales",
+        "namespace": namespace,
         "uid": "1",
         "labels": {"platform": "store", "team": "a"},
     }
@@ -88,9 +91,14 @@ def test_the_status_describes_the_stored_configmap() -> None:
     assert planned(before, application="other", config={"a": "1"}).status.to_api() == {}
 
 
-VALUES = {
+VALUES: dict[str, dict[str, str]] = {
     "LOG_LEVEL": {"default": "info", "dev": "debug"},
     "HOST": {"prod": "{{ application }}.example.com", "staging": "staging.{{ application }}.test"},
+}
+FROM_NAMESPACE: dict[str, Any] = {
+    "application": "shop",
+    "environment": "from-namespace",
+    "values": VALUES,
 }
 
 
@@ -108,6 +116,46 @@ def test_values_are_those_of_the_environment(environment: str, data: dict[str, s
     assert isinstance(write, Apply)
     assert write.object["data"] == data | {"a": "1"}
     assert write.origin["data.HOST"] == "spec.values.HOST"
+
+
+@pytest.mark.parametrize(
+    ("namespace", "label", "host"),
+    [
+        ("sales", "prod", "shop.example.com"),
+        ("sales", "production", "shop.example.com"),
+        ("sales", "staging", "staging.shop.test"),
+        ("production", None, "shop.example.com"),
+        ("staging", "production", "shop.example.com"),
+    ],
+)
+def test_the_namespace_tells_the_environment(namespace: str, label: str | None, host: str) -> None:
+    """By its label `environment`, or else by its name, as namespaces are chosen by presets."""
+    labels = {"environment": label} if label else {}
+    stored = {"metadata": {"name": namespace, "labels": labels}}
+    observed = Observed(found={(NAMESPACE, "namespace", namespace): [stored]})
+    plan = planned(observed=observed, namespace=namespace, **FROM_NAMESPACE)
+    ((write,),) = (step.writes for step in plan.steps)
+    assert isinstance(write, Apply)
+    assert write.object["data"]["HOST"] == host
+
+
+@pytest.mark.parametrize("label", [None, "test"])
+def test_a_namespace_that_tells_no_environment_is_a_problem(label: str | None) -> None:
+    """The message says what to do, and nothing is written."""
+    labels = {"environment": label} if label else {}
+    stored = {"metadata": {"name": "sales", "labels": labels}}
+    plan = planned(
+        observed=Observed(found={(NAMESPACE, "namespace", "sales"): [stored]}), **FROM_NAMESPACE
+    )
+    assert (plan.steps, plan.problem) == (
+        (),
+        Problem(
+            "spec.environment is from-namespace, and namespace sales tells none: label it "
+            "environment=ENVIRONMENT (one of dev, staging, prod, development, production), or name "
+            "the environment in spec.environment",
+            "EnvironmentUnknown",
+        ),
+    )
 
 
 TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"

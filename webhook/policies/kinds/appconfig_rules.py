@@ -7,7 +7,7 @@ would report later.
 Allowed: `url: "http://{{ application }}.{{ namespace }}"`, with the variables environment,
          application and namespace and the filters capitalize, lower, replace, title, trim and
          upper; `{{ "debug" if environment == "dev" else "info" }}`; `values` with a value for the
-         environment or a default.
+         environment or a default, or, with `environment: from-namespace`, for every environment.
 Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`, or one in both `config` and `values`;
          `values` with neither; values of more than 1 MiB altogether; an application that is not a
          valid prefix of a ConfigMap's name. Templates of other environments are checked, too.
@@ -15,7 +15,8 @@ Fix: correct the template or the key. Put literal braces between {% raw %} and {
 See: https://jinja.palletsprojects.com/en/stable/templates/.
 """
 
-from config.config_maps import settings
+from config.api.appconfig import FROM_NAMESPACE
+from config.config_maps import ENVIRONMENTS, settings
 from webhook.engine import Params, Policy, Request, Violation, Violations
 
 STANDS_IN = "application"  # used if the AppConfig does not set one
@@ -27,8 +28,13 @@ def validate(request: Request, params: Params) -> Violations:
     application = spec.string("application") or STANDS_IN
     environment = spec.string("environment") or "dev"
     values = {key: value.texts("") for key, value in spec.entries("values")}
-    _, faults = settings(
-        application, environment, request.attributes.namespace, spec.texts("config"), values
+    config, namespace = spec.texts("config"), request.attributes.namespace
+    # A namespace can be labelled later: the object is to be right in every environment then.
+    possible = ENVIRONMENTS if environment == FROM_NAMESPACE else (environment,)
+    faults = dict.fromkeys(
+        fault
+        for each in possible
+        for fault in settings(application, each, namespace, config, values)[1]
     )
     for path, text in faults:
         yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
