@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -30,6 +30,7 @@ from controller.audit.reports import (
     with_first_seen,
 )
 from controller.audit.results import ObjectResults, results_of
+from controller.audit.violators import Violators
 from controller.runtime.cache import Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import ControllerMetrics
@@ -125,12 +126,12 @@ class Audit:
         for resource, error in lister.unread.items():
             log.warning("%s cannot be audited: %s", resource.plural, error)
         self.totals = totals(judge.engine, found, number)
-        self._metrics.judged(found, number)
+        self._metrics.judged(found.violations, number)
         self._on_judged()
         written = await self._report(found, lister, now)
         seconds = time.monotonic() - began
         self._metrics.finished(seconds, None if lister.unread or written is None else self._now())
-        fields = {"objects": number, "violating": len(found), "seconds": round(seconds, 1)}
+        fields = {"objects": number, "violating": found.number, "seconds": round(seconds, 1)}
         if written is not None:
             fields |= {"applied": len(written.apply), "deleted": len(written.delete)}
         log.info("audit finished", extra={"fields": fields})
@@ -153,10 +154,10 @@ class Audit:
             engine = joined(engine, (policy for each in natives for policy in each.policies))
         return ObjectJudge(engine.counting_exceptions(), known, now)
 
-    async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[list[ObjectResults], int]:
+    async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[Violators, int]:
         """Return the objects with violations, and how many were judged."""
         policies = {each.title: each for each in judge.engine.policies}
-        found = list[ObjectResults]()
+        found = Violators()
         covers = Counter[str]()
         number = 0
         verifier = ImageVerifier(judge, self._images) if self._images else None
@@ -167,14 +168,14 @@ class Audit:
                 covers.update(outcome.covered)
             judged = results_of(each.object, verdict, policies)
             if judged is not None:
-                found.append(judged)
+                found.add(judged)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         self.covers = covers
         return found, number
 
     async def _report(
-        self, found: list[ObjectResults], lister: Lister, now: datetime
+        self, found: Violators, lister: Lister, now: datetime
     ) -> ReportChanges | None:
         """Bring the reports in the cluster up to date.
 
@@ -227,17 +228,13 @@ class Audit:
         await self._limit.send(apply)
 
 
-def totals(
-    engine: Engine, found: Iterable[ObjectResults], objects: int
-) -> dict[str, dict[str, int]]:
+def totals(engine: Engine, found: Violators, objects: int) -> dict[str, dict[str, int]]:
     """Return FIGURES by policy: violations, objects with one, and objects judged."""
-    violations, violating = Counter[str](), Counter[str]()
-    for judged in found:
-        policies = [result.policy for result in judged.results]
-        violations.update(policies)
-        violating.update(set(policies))
+    violations = Counter[str]()
+    for (policy, *_), number in found.violations.items():
+        violations[policy] += number
     titles = {each.title for each in engine.policies} | violations.keys()
     return {
-        title: dict(zip(FIGURES, (violations[title], violating[title], objects), strict=True))
+        title: dict(zip(FIGURES, (violations[title], found.objects[title], objects), strict=True))
         for title in titles
     }

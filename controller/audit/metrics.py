@@ -1,12 +1,9 @@
 """Metrics of the audit (prometheus_client types)."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry, Gauge
-
-from controller.audit.results import ObjectResults
 
 MAX_SERIES = 1_000
 OTHER = "other"  # the label value for series beyond MAX_SERIES
@@ -43,13 +40,8 @@ class AuditMetrics:
             registry=registry,
         )
 
-    def judged(self, found: Iterable[ObjectResults], objects: int) -> None:
-        """Set the violations that an audit found in `objects` objects."""
-        violations = Counter(
-            (each.policy, judged.namespace, each.severity)
-            for judged in found
-            for each in judged.results
-        )
+    def judged(self, violations: Mapping[tuple[str, str, str], int], objects: int) -> None:
+        """Set the violations by policy, namespace and severity, found in `objects` objects."""
         self._violations.clear()
         ordered = sorted(violations.items(), key=lambda item: (-item[1], item[0]))
         for index, (labels, number) in enumerate(ordered):

@@ -2,18 +2,19 @@
 
 One report for each object with violations, named after its UID and owned by it, so that it is
 deleted with the object. Only failures, warnings and errors are reported, and at most MAX_REPORTS
-objects, in a stable order.
+objects, the worst. One more report has the number of the others, for each policy.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from controller.audit.results import ObjectResults, ReportResult
+from controller.audit.violators import MAX_RESULTS, MAX_TOTAL, Violators
 from kube.resource import GroupKind, JsonObject, Resource, group_kind
 
 SOURCE = "gatewright"
@@ -21,9 +22,6 @@ MANAGED = {"app.kubernetes.io/managed-by": SOURCE}
 SELECTOR = f"app.kubernetes.io/managed-by={SOURCE}"
 HASH = "gatewright.io/results"  # annotation: a digest of the results without their times
 TRUNCATED = "gatewright-truncated"
-MAX_REPORTS = 5_000
-MAX_RESULTS = 50  # of one report; the summary counts all
-MAX_TOTAL = 30_000  # results of all reports: about 40 MB in etcd at most
 MAX_MESSAGE = 1_000  # characters
 REPORTED = ("fail", "warn", "error")
 
@@ -86,21 +84,19 @@ class ReportChanges(NamedTuple):
 
 
 def changes(
-    judged: Iterable[ObjectResults], existing: Iterable[Stored], unread: Collection[GroupKind]
+    judged: Violators, existing: Iterable[Stored], unread: Collection[GroupKind]
 ) -> ReportChanges:
     """Return the objects whose reports to apply, and the reports to delete.
 
     Reports about kinds that could not be listed (`unread`) stay.
     """
     there = {(each.namespace, each.name): each for each in existing}
-    ordered = sorted(judged, key=lambda each: (each.namespace, each.kind, each.name, each.uid))
-    found = {(each.namespace, each.uid) for each in ordered}
-    totals = accumulate(min(len(each.results), MAX_RESULTS) for each in ordered)
+    found = {(each.namespace, each.uid) for each in judged.worst}
     staying = sum(each.about in unread and key not in found for key, each in there.items())
-    room = min(MAX_REPORTS - staying, sum(total <= MAX_TOTAL for total in totals))
-    desired = {(each.namespace, each.uid): each for each in ordered[:room]}
-    if left_out := ordered[room:]:
-        desired["", TRUNCATED] = truncated(len(left_out), len(ordered))
+    kept = judged.worst[: max(judged.max_reports - staying, 0)]
+    desired = {(each.namespace, each.uid): each for each in kept}
+    if len(kept) < judged.number:
+        desired["", TRUNCATED] = truncated(judged, kept)
     apply = (
         each
         for key, each in desired.items()
@@ -112,15 +108,23 @@ def changes(
     return ReportChanges(tuple(apply), tuple(obsolete))
 
 
-def truncated(left_out: int, total: int) -> ObjectResults:
-    """Return the summary report with the number of objects whose reports are left out."""
+def truncated(judged: Violators, kept: Collection[ObjectResults]) -> ObjectResults:
+    """Return the summary report with the number of objects whose reports are left out.
+
+    It has a result for all of them, and one for each policy.
+    """
+    number = judged.number - len(kept)
     message = (
-        f"{left_out:,} of {total:,} objects with violations are not reported: at most "
-        f"{MAX_REPORTS:,} reports "
-        f"and {MAX_TOTAL:,} results are kept"
+        f"{number:,} of {judged.number:,} objects with violations are not reported: the worst "
+        f"{judged.max_reports:,} are, with at most {MAX_TOTAL:,} results"
     )
-    result = ReportResult(SOURCE, "audit", "", message, "warn", "medium", "audit")
-    return ObjectResults("", "", "", "", TRUNCATED, (result,))
+    results = [ReportResult(SOURCE, "audit", "", message, "warn", "medium", "audit")]
+    reported = Counter(policy for each in kept for policy in {one.policy for one in each.results})
+    for policy, left_out in sorted((judged.objects - reported).items()):
+        total = judged.objects[policy]
+        text = f"{left_out:,} of {total:,} objects with violations of this policy are not reported"
+        results.append(judged.examples[policy]._replace(path="", message=text, result="warn"))
+    return ObjectResults("", "", "", "", TRUNCATED, tuple(results))
 
 
 def digest(judged: ObjectResults) -> str:

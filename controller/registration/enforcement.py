@@ -42,6 +42,7 @@ MAX_REQUESTS = 60
 SETTLE = 30.0  # seconds in which a change of policies reaches every webhook
 AGAIN = timedelta(seconds=10)  # after an answer that is not the denial, before it counts
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+MAX_DERIVING = 0.2  # seconds to find requests in one pass; the next one is after AGAIN
 MAX_REQUESTS_OF_POLICY = 4  # each for other webhooks
 NAMESPACES_FRESH = 30.0  # seconds
 FIELD_MANAGER = "gatewright-enforcement"
@@ -129,10 +130,14 @@ class EnforcementProbe:
             return Result(AGAIN)
         if engine is not self._seen:
             self._follow(engine)
-        left = int(MAX_REQUESTS * AGAIN / INTERVAL)
+        left, deriving = int(MAX_REQUESTS * AGAIN / INTERVAL), 0.0
         for measured in self._due():
             if measured.requests is None:
+                if deriving > MAX_DERIVING:
+                    break
+                began = self._clock()
                 await self._derive(measured, engine)
+                deriving += self._clock() - began
             left -= len(measured.requests or ())
             if left < 0 or engine is not self._engine():
                 break

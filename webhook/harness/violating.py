@@ -76,6 +76,8 @@ def find_denied(
         for _, target in policy.keys
         if not target.subresource and "CREATE" in target.operations
     }
+    if not namespaces and all(kind.namespaced for kind in kinds.values()):
+        return None
     for object in _candidates(policy, kinds.keys(), carried):
         kind = kinds[group_kind(object)]
         if (kind.group, kind.kind) in left_out:

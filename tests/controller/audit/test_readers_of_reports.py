@@ -10,6 +10,7 @@ import pytest
 
 from controller.audit.reports import ReportFormat, report, truncated
 from controller.audit.results import ObjectResults, ReportResult
+from controller.audit.violators import Violators
 from tests.controlplane.fixtures import available
 from tests.controlplane.gobuild import build
 
@@ -52,10 +53,13 @@ def as_written(format: ReportFormat) -> list[dict[str, Any]]:
     """The reports of an audit: for a namespaced object, for a cluster-scoped one, and for the limit of reports."""
     namespaced = ObjectResults("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
     cluster = ObjectResults("v1", "Namespace", "", "web", "uid-web", FINDINGS)
+    violators = Violators(max_reports=1)
+    violators.add(namespaced)
+    violators.add(cluster)
     return [
         report(namespaced, format, NOW),
         report(cluster, format, NOW),
-        report(truncated(5, 10), format, NOW),
+        report(truncated(violators, violators.worst), format, NOW),
     ]
 
 

@@ -3,11 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 import orjson
-import pytest
 
-from controller.audit import reports
 from controller.audit.reports import Stored, changes, digest, report, with_first_seen
 from controller.audit.results import ObjectResults, ReportResult
+from controller.audit.violators import MAX_REPORTS, Violators
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
@@ -28,6 +27,14 @@ def judged(name="shop", namespace="web", *results):
     return ObjectResults(
         "apps/v1", "Deployment", namespace, name, f"uid-{name}", results or (RESULT,)
     )
+
+
+def violators(*several, max_reports=MAX_REPORTS):
+    """The objects with violations of an audit."""
+    found = Violators(max_reports)
+    for each in several:
+        found.add(each)
+    return found
 
 
 def stored(each):
@@ -84,22 +91,23 @@ def test_only_what_changed_is_written():
     old, new, gone = judged("old"), judged("new"), judged("gone")
     changed = judged("changed", "web", RESULT._replace(message="another"))
     there = [stored(old), stored(gone), stored(judged("changed"))]
-    planned = changes([old, new, changed], there, NOTHING_UNREAD)
+    planned = changes(violators(old, new, changed), there, NOTHING_UNREAD)
     assert [each.uid for each in planned.apply] == ["uid-changed", "uid-new"]
     assert planned.delete == (stored(gone),)
 
 
 def test_reports_of_a_kind_that_could_not_be_listed_stay():
     """It is unknown whether their objects still violate a policy."""
-    planned = changes([], [stored(judged())], {("apps", "Deployment")})
+    planned = changes(violators(), [stored(judged())], {("apps", "Deployment")})
     assert (planned.apply, planned.delete) == ((), ())
 
 
-def test_a_report_that_stays_is_counted_once(monkeypatch: pytest.MonkeyPatch):
+def test_a_report_that_stays_is_counted_once():
     """Its object was listed before the list failed; no object is left out."""
-    monkeypatch.setattr(reports, "MAX_REPORTS", 2)
     both = [judged("a"), judged("b")]
-    planned = changes(both[:1], [*map(stored, both)], {("apps", "Deployment")})
+    planned = changes(
+        violators(both[0], max_reports=2), [*map(stored, both)], {("apps", "Deployment")}
+    )
     assert (planned.apply, planned.delete) == ((), ())
 
 
@@ -112,23 +120,39 @@ def test_a_result_keeps_the_time_at_which_it_was_first_found():
     assert [each["timestamp"]["seconds"] for each in new["results"]] == [SECONDS, SECONDS + 3600]
 
 
-def test_a_cap_bounds_the_number_of_reports(monkeypatch: pytest.MonkeyPatch):
-    """One more report names the number of omitted ones.
+def test_a_cap_keeps_the_worst_and_counts_the_others():
+    """One more report has the number of omitted objects, and that for each policy.
 
     The order is stable, so that the next audit writes nothing.
     """
-    monkeypatch.setattr(reports, "MAX_REPORTS", 2)
-    many = [judged(name) for name in ("c", "a", "d", "b")]
-    planned = changes(many, [], NOTHING_UNREAD)
-    assert [each.uid for each in planned.apply] == ["uid-a", "uid-b", "gatewright-truncated"]
-    notice = report(planned.apply[-1], "openreports", NOW)
-    assert [each["message"] for each in notice["results"]] == [
-        "2 of 4 objects with violations are not reported: at most 2 reports and 30,000 results are kept"
+    low = RESULT._replace(policy="named", severity="low")
+    critical = RESULT._replace(policy="held", severity="critical")
+    warned = critical._replace(policy="asked", result="warn")
+    many = [
+        judged("c"),
+        judged("a", "web", low, RESULT),
+        judged("d", "web", warned, low),
+        judged("b", "web", low, critical),
     ]
-    there = [*map(stored, many[1::2]), Stored.of(notice["metadata"])]
-    unchanged = changes(many, there, NOTHING_UNREAD)
+    planned = changes(violators(*many, max_reports=2), [], NOTHING_UNREAD)
+    assert [each.uid for each in planned.apply] == ["uid-b", "uid-a", "gatewright-truncated"]
+    notice = report(planned.apply[-1], "openreports", NOW)
+    assert [(each["policy"], each["message"]) for each in notice["results"]] == [
+        (
+            "gatewright",
+            "2 of 4 objects with violations are not reported: the worst 2 are, with at most "
+            "30,000 results",
+        ),
+        ("asked", "1 of 1 objects with violations of this policy are not reported"),
+        ("few", "1 of 2 objects with violations of this policy are not reported"),
+        ("named", "1 of 3 objects with violations of this policy are not reported"),
+    ]
+    there = [stored(many[3]), stored(many[1]), Stored.of(notice["metadata"])]
+    again = violators(*reversed(many), max_reports=2)
+    unchanged = changes(again, there, NOTHING_UNREAD)
     assert (unchanged.apply, unchanged.delete) == ((), ())
-    assert changes(many[:2], there, NOTHING_UNREAD).delete == (there[1], there[2])
+    few = violators(many[3], many[1], max_reports=2)
+    assert changes(few, there, NOTHING_UNREAD).delete == (there[2],)
 
 
 def test_a_report_is_bounded_and_its_summary_is_not():
@@ -145,7 +169,7 @@ def test_all_reports_together_are_bounded():
         RESULT._replace(path=f"spec.f{index}", message="x" * 1_000) for index in range(10)
     )
     many = [judged(f"object-{number:05}", "web", *results) for number in range(10_000)]
-    planned = changes(many, [], NOTHING_UNREAD)
+    planned = changes(violators(*many), [], NOTHING_UNREAD)
     assert len(planned.apply) == 3_001
     assert (
         sum(len(orjson.dumps(report(each, "openreports", NOW))) for each in planned.apply)

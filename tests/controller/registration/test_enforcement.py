@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from config.documents import Document
 from controller.registration.enforcement import MAX_REQUESTS, REQUEST, EnforcementProbe
-from controller.registration.enforcement_answers import judge_error
+from controller.registration.enforcement_answers import ProbeRequest, judge_error
 from gatewright.processes.denied_requests import denied_requests
 from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
@@ -45,6 +45,7 @@ def policies(*names: str, **spec: Any) -> tuple[BoundPolicy, ...]:
 
 (LIMITS,) = policies("limits")
 SENT = DeniedRequest(DEPLOYMENT, "shop", {})
+NEVER = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}
 HOOK = 'admission webhook "%s" denied the request: 1 violation'
 
 
@@ -109,12 +110,19 @@ class Measuring:
     now: float = 0.0
     changed: list[str] = field(default_factory=list)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    seconds_to_find: float = 0.0
+    tried: int = 0
+
+    def _find(self, *given: Any) -> ProbeRequest | None:
+        self.now += self.seconds_to_find
+        self.tried += 1
+        return denied_requests(tuple)(*given)
 
     def __post_init__(self) -> None:
         self.probe = EnforcementProbe(
             self.client,
             lambda: self.engine,
-            denied_requests(tuple),
+            self._find,
             tuple,
             self.registry,
             excluded_namespaces=EXISTING,
@@ -209,3 +217,18 @@ async def test_the_requests_of_a_minute_are_bounded(measuring):
         await measuring.after(10)
         assert measuring.sent() - before <= MAX_REQUESTS / 6
     assert all(measuring.probe.of(f"limits-{number}") for number in range(24))
+
+
+async def test_the_time_to_find_requests_is_bounded(measuring):
+    """Policies for which no request is found are tried in turn, too: a tenth of a second each here."""
+    nowhere = {"match": {"any": [{"namespaces": ["shop"], "objectSelector": NEVER}]}}
+    measuring.engine = Engine(policies(*(f"limits-{each}" for each in range(12)), **nowhere))
+    measuring.seconds_to_find = 0.1
+    await measuring.after(0)
+    await measuring.after(20)
+    for _ in range(15):
+        before = measuring.tried
+        await measuring.after(10)
+        assert measuring.tried - before <= 3
+    found = [measuring.probe.of(f"limits-{number}") for number in range(12)]
+    assert {each and each.reason for each in found} == {"NoRequest"}
