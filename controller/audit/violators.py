@@ -12,7 +12,7 @@ LEVELS = ("fail", "error", "warn")  # the worst first
 SEVERITIES = ("critical", "high", "medium", "low")
 
 # The worst result, then the place, so that each audit keeps the same ones.
-Rank = tuple[tuple[int, int], str, str, str, str]
+ViolatorRank = tuple[tuple[int, int], str, str, str, str]
 
 
 class Violators:
@@ -29,7 +29,7 @@ class Violators:
         """The number of objects with violations of each policy."""
         self.examples: dict[str, ReportResult] = {}
         """A result of each policy."""
-        self._worst: list[tuple[Rank, ObjectResults]] = []
+        self._worst: list[tuple[ViolatorRank, ObjectResults]] = []
         self._results = 0
 
     @property
@@ -53,7 +53,7 @@ class Violators:
             self._results -= min(len(dropped.results), MAX_RESULTS)
 
 
-def _rank(judged: ObjectResults) -> Rank:
+def _rank(judged: ObjectResults) -> ViolatorRank:
     worst = min(
         (LEVELS.index(each.result), SEVERITIES.index(each.severity)) for each in judged.results
     )
