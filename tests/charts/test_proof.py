@@ -1,11 +1,13 @@
 """Policies carry their cases, and the controller measures whether they are enforced."""
 
+import pytest
 import yaml
 
 CONTROLLER, WEBHOOK = "gatewright-controller-manager", "gatewright-webhook"
 ENFORCEMENT = "gatewright-enforcement"
 
 
+@pytest.mark.long
 def test_a_process_proves_the_presets_by_their_cases(render):
     """Without a preset there are none."""
     objects = render("policies.preset={baseline,rbac}")

@@ -8,6 +8,7 @@ from tests.gatewright import started
 from tests.gatewright.started import Gatewright, GatewrightError
 
 
+@pytest.mark.long
 def test_failed_checks_are_in_the_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They come before the end of the log."""
     pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))

@@ -3,6 +3,7 @@
 import copy
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -139,9 +140,13 @@ UNRELATED = (
 )
 
 
+@cache
 def denied_cases(file):
-    """One trial of each case in which the creation of an object is denied, and the violations."""
-    trials = {}
+    """One trial of each case in which the creation of an object is denied, and the violations.
+
+    Three tests share them.
+    """
+    trials, denied = {}, []
     for trial in trials_of(file):
         trials.setdefault(trial.where, trial)
     for trial in trials.values():
@@ -151,7 +156,8 @@ def denied_cases(file):
             and not about.subresource
             and (found := judged(trial, about.object)[0])
         ):
-            yield trial, about.object, found
+            denied.append((trial, about.object, found))
+    return denied
 
 
 def with_another_item(object):

@@ -170,6 +170,7 @@ def test_every_object_is_judged_or_named(tmp_path, monkeypatch, helm, plan):
     hold(tree, read_sources([str(top)], ChartOptions()))
 
 
+@pytest.mark.long
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plan=plans())
 def test_without_programs_nothing_passes_unseen(tmp_path, monkeypatch, plan):

@@ -427,6 +427,7 @@ def test_a_loop_of_links_hides_no_verdict(check):
     assert check("app/self.yaml", "app") == (3, ["allowed shop"], error)
 
 
+@pytest.mark.long
 def test_what_permissions_hide_is_an_error():
     """An unreadable file or directory, named or in a directory, hides no verdict and is no pass."""
     write("app/good.yaml", GOOD)

@@ -76,6 +76,7 @@ def children(object, namespace):
     ]
 
 
+@pytest.mark.long
 @given(
     st.sampled_from(OBJECTS),
     st.lists(st.sampled_from(POLICIES), unique_by=lambda each: each.name),
