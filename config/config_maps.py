@@ -4,7 +4,7 @@ Pure functions. The planners build the ConfigMap with them, and admission report
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import get_args
 
 import orjson
@@ -83,6 +83,20 @@ def settings(
             data |= done
     faults = list(dict.fromkeys(faults))  # a default is rendered in several environments
     return data, [*faults, *size_fault("spec.values" if values else "spec.config", data)]
+
+
+def secret_faults(
+    secrets: Mapping[str, Mapping[str, str]], others: Container[str]
+) -> Iterator[ConfigMapFault]:
+    """Yield the errors of references to Secrets by variable, beside the keys of the ConfigMap."""
+    yield from _key_faults("secrets", secrets)
+    for key, reference in secrets.items():
+        path = f"spec.secrets[{key[:64]}]"
+        if key in others:
+            yield path, "the ConfigMap has this key too; keep one of them"
+        for field in ("name", "key"):
+            if not reference.get(field):
+                yield f"{path}.{field}", "must be set"
 
 
 def _in(by_environment: Mapping[str, str], environment: str) -> str:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from config.api.components import KeyReference
 from config.api.definition import AGE, MESSAGE, READY, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
 
@@ -42,6 +43,11 @@ class AppConfigSpec(ApiModel):
         {},
         description="More data of the ConfigMap: for each key its value by environment, or the "
         "default. A key is either here or in config.",
+    )
+    secrets: dict[str, KeyReference] = Field(
+        {},
+        description="Variables that containers with the ConfigMap in envFrom get beside its keys, "
+        "each from a key of a Secret in the same namespace. The Secret is neither read nor copied.",
     )
 
 

@@ -10,17 +10,19 @@ from config.config_maps import (
     LABEL,
     config_map_name,
     environment_of,
+    secret_faults,
     settings,
 )
 from config.field_paths import entry
-from controller.reconcilers.indexes import by_name
-from controller.reconcilers.resources import CONFIG_MAP, NAMESPACE
+from controller.reconcilers.indexes import by_name, nothing
+from controller.reconcilers.resources import CONFIG_MAP, NAMESPACE, SECRET
 from controller.reconcilers.rolling import (
     CHANGES,
     CHECKED,
     INDEX,
     METADATA,
     READS,
+    SECRETS,
     WORKLOADS,
     refused,
     rolled,
@@ -51,13 +53,16 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
         return refused(appconfig.status, _unknown_environment(appconfig.namespace))
     values = {key: each.to_api() for key, each in spec.values.items()}
     data, faults = settings(spec.application, environment, appconfig.namespace, spec.config, values)
+    references = {key: each.to_api() for key, each in spec.secrets.items()}
+    faults += secret_faults(references, {*spec.config, *spec.values})
     if faults:
         shown = [f"{path}: {text}" for path, text in faults[:MAX_FAULTS]]
         more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
         return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
     origin = ORIGIN | {entry("data", key): entry("spec.values", key) for key in spec.values}
+    name = config_map_name(spec.application)
     return rolled(
-        appconfig, appconfig.status, config_map_name(spec.application), data, origin, observed, now
+        appconfig, appconfig.status, name, data, origin, observed, now, secrets=spec.secrets
     )
 
 
@@ -90,6 +95,13 @@ def kept_of(namespace: JsonObject) -> JsonObject:
     return {"metadata": {"labels": kept}} if kept else {}
 
 
+def by_secret(appconfig: JsonObject) -> Iterator[str]:
+    """Yield the names of the Secrets that it refers to: their creation enqueues it."""
+    for reference in ((appconfig.get("spec") or {}).get("secrets") or {}).values():
+        if name := (reference or {}).get("name"):
+            yield name
+
+
 def by_config_map(appconfig: JsonObject) -> Iterator[str]:
     """Yield the name of its ConfigMap: workloads that read it enqueue the AppConfig."""
     if application := (appconfig.get("spec") or {}).get("application"):
@@ -100,9 +112,13 @@ APPCONFIG = PlannedKind(
     AppConfig,
     plan=plan,
     owns=(CONFIG_MAP,),
-    reads=(*READS, Reads(NAMESPACE, {NAMESPACE_INDEX: by_name}, fields=kept_of)),
+    reads=(
+        *READS,
+        Reads(NAMESPACE, {NAMESPACE_INDEX: by_name}, fields=kept_of),
+        Reads(SECRET, {SECRETS: by_name}, fields=nothing),
+    ),
     patches=WORKLOADS,
     optional=(NAMESPACE,),
-    indexes={INDEX: by_config_map, NAMESPACE_INDEX: by_namespace},
+    indexes={INDEX: by_config_map, NAMESPACE_INDEX: by_namespace, SECRETS: by_secret},
     counts=CHANGES,
 )

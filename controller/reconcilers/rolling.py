@@ -8,16 +8,27 @@ the next process resumes, and each workload restarts exactly once.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import orjson
 
 from config.api.appconfig import ConfigMapStatus
+from config.api.components import KeyReference
 from config.api.meta import CustomResource
+from controller.reconcilers import projected_secrets
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.reconcilers.resources import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, STATEFUL_SET
+from controller.reconcilers.projected_secrets import environment_fields, variables_of
+from controller.reconcilers.resources import (
+    CONFIG_MAP,
+    DAEMON_SET,
+    DEPLOYMENT,
+    SECRET,
+    STATEFUL_SET,
+)
+from controller.runtime.diff import difference
 from controller.runtime.kind import Counts, Reads
 from controller.runtime.plan import Apply, ApplyFields, Observed, Plan, Problem, Reference, Step
 from kube.resource import JsonObject, Resource
@@ -25,6 +36,8 @@ from kube.resource import JsonObject, Resource
 WORKLOADS = (DAEMON_SET, DEPLOYMENT, STATEFUL_SET)
 INDEX = "configmap"
 DOMAIN = "checksum.gatewright.io"
+GIVEN = "secrets.gatewright.io"
+SECRETS = "secret"
 CHECKSUM = f"{DOMAIN}/data"  # annotations of the ConfigMap
 REVISION = f"{DOMAIN}/revision"
 RESTARTS = f"{DOMAIN}/restarts"
@@ -41,8 +54,13 @@ def rolled(
     origin: Mapping[str, str],
     observed: Observed,
     now: datetime,
+    secrets: Mapping[str, KeyReference] = MappingProxyType({}),
 ) -> Plan:
-    """Plan a ConfigMap, and the restart of the workloads that used it at its last change."""
+    """Plan a ConfigMap, and the restart of the workloads that used it at its last change.
+
+    Containers that take all its keys get those of `secrets`, too, by the variable's name; a change
+    of the references counts as a change of the data.
+    """
     known = _observed(status) if status.config_map_name in (None, name) else ConfigMapStatus()
     users = [
         (kind, each)
@@ -50,7 +68,7 @@ def rolled(
         for each in sorted(observed.find(kind, INDEX, name), key=_name)
     ]
     stored = _annotations(observed.child(CONFIG_MAP, name))
-    checksum = checksum_of(data)
+    checksum = checksum_of(data, secrets)
     is_stored = stored.get(CHECKSUM) == checksum
     annotations = (
         _recorded(stored)
@@ -64,12 +82,18 @@ def rolled(
     revision = int(annotations[REVISION])
     is_open = is_stored and known.revision != revision
     concerned = annotations.get(RESTARTS, "").split() if is_open else ()
-    restarts = [
-        _restart(kind, each, name, checksum) for kind, each in users if _short(each) in concerned
+    missing = _missing(secrets, observed)
+    changes = [
+        _change_of(
+            kind, each, name, secrets, missing, checksum if _short(each) in concerned else None
+        )
+        for kind, each in (users if is_stored else ())
     ]
+    restarts = [step for step in changes if step]
     is_done = is_stored and all(step.ready for step in restarts)
     return Plan(
         steps=(
+            *(Step(f"Secret {each}", (), ready=False) for each in sorted(missing)),
             Step(
                 "ConfigMap",
                 [Apply(config_map, origin)],
@@ -116,19 +140,42 @@ def _observed(status: ConfigMapStatus) -> ConfigMapStatus:
     return status.model_copy(update={"conditions": None, "observed_generation": None})
 
 
-def _restart(kind: Resource, workload: JsonObject, name: str, checksum: str) -> Step:
-    metadata = workload["metadata"]
-    key = annotation_key(name)
-    pods = workload["spec"]["template"].get("metadata") or {}
+def _missing(secrets: Mapping[str, KeyReference], observed: Observed) -> set[str]:
+    """Return the names of the Secrets that do not exist, and are not optional."""
+    names = {each.name for each in secrets.values() if not each.optional}
+    return {each for each in names if not observed.find(SECRET, SECRETS, each)}
+
+
+def _change_of(
+    kind: Resource,
+    workload: JsonObject,
+    name: str,
+    secrets: Mapping[str, KeyReference],
+    missing: Container[str],
+    checksum: str | None,
+) -> Step | None:
+    """Return the step that gives a workload's containers the secrets, and restarts its pods.
+
+    `checksum` is that of the change which the pods are restarted for; None: for none. A Secret that
+    is missing is not given to a container yet, whose pods would not start.
+    """
+    metadata, template = workload["metadata"], workload["spec"]["template"]
+    stored = (template.get("metadata") or {}).get("annotations") or {}
+    own = frozenset(stored.get(annotation_key(name, GIVEN), "").split())
+    given = {key: each for key, each in secrets.items() if each.name not in missing}
+    pod = environment_fields(template.get("spec") or {}, name, given, own)
+    if checksum is None and not pod:
+        return None
+    restarted = checksum or stored.get(annotation_key(name))
+    annotations = {annotation_key(name): restarted} if restarted else {}
+    if pod:
+        annotations[annotation_key(name, GIVEN)] = " ".join(sorted(variables_of(pod)))
+    fields = {"metadata": {"annotations": annotations}} | ({"spec": pod} if pod else {})
+    reference = Reference(kind, metadata["name"], metadata["uid"], metadata["namespace"])
     return Step(
         f"restart of {kind.kind} {metadata['name']}",
-        [
-            ApplyFields(
-                Reference(kind, metadata["name"], metadata["uid"], metadata["namespace"]),
-                {"spec": {"template": {"metadata": {"annotations": {key: checksum}}}}},
-            )
-        ],
-        ready=(pods.get("annotations") or {}).get(key) == checksum,
+        [ApplyFields(reference, {"spec": {"template": fields}})],
+        ready=difference(workload, {"spec": {"template": fields}}) is None,
         doing=f"failed to restart {kind.kind} {metadata['name']}",
     )
 
@@ -169,25 +216,33 @@ def kept_of(workload: JsonObject) -> JsonObject:
     """Return what the planner reads of a workload: its annotations here, and its ConfigMaps."""
     template = (workload.get("spec") or {}).get("template") or {}
     annotations = (template.get("metadata") or {}).get("annotations") or {}
-    kept = {key: value for key, value in annotations.items() if key.startswith(DOMAIN)}
+    kept = {key: value for key, value in annotations.items() if key.startswith((DOMAIN, GIVEN))}
     volumes = [{"configMap": {"name": name}} for name in dict.fromkeys(config_maps_of(workload))]
-    pod = {"metadata": {"annotations": kept}, "spec": {"volumes": volumes}}
-    return {"spec": {"template": pod}}
+    spec = {"volumes": volumes, **projected_secrets.kept_of(template.get("spec") or {})}
+    return {"spec": {"template": {"metadata": {"annotations": kept}, "spec": spec}}}
 
 
-def checksum_of(data: Mapping[str, str]) -> str:
-    """Return a hash of the data; the order of keys does not matter."""
-    return hashlib.sha256(orjson.dumps(dict(data), option=orjson.OPT_SORT_KEYS)).hexdigest()
+def checksum_of(
+    data: Mapping[str, str], secrets: Mapping[str, KeyReference] = MappingProxyType({})
+) -> str:
+    """Return a hash of the data, and of the references if there are any.
+
+    The order of keys does not matter.
+    """
+    content: Any = dict(data)
+    if secrets:
+        content = [content, {key: each.to_api() for key, each in secrets.items()}]
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def annotation_key(name: str) -> str:
-    """Return the annotation by which a ConfigMap restarts pods.
+def annotation_key(name: str, domain: str = DOMAIN) -> str:
+    """Return the annotation by which a ConfigMap restarts pods, or of the domain's purpose.
 
     The key is unique and short enough for any name.
     """
     if len(name) > LONGEST_KEY:
         name = f"{name[:46].rstrip('.-')}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    return f"{DOMAIN}/{name}"
+    return f"{domain}/{name}"
 
 
 def _list(parent: JsonObject, field: str) -> list[Any]:

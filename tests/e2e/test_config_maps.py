@@ -146,6 +146,37 @@ def test_one_appconfig_has_the_values_of_each_namespace(laptop: Laptop, namespac
     laptop.kubectl("delete", "namespace", *names.values(), "--wait=false")
 
 
+def test_a_secret_reaches_its_users_by_reference(laptop: Laptop, namespace: str) -> None:
+    """Once it exists, by one new ReplicaSet; the next `kubectl apply` of the Deployment keeps it."""
+
+    def kubectl(*args: str, **given: Any) -> str:
+        return laptop.kubectl("-n", namespace, *args, **given)
+
+    uses = {"envFrom": [{"configMapRef": {"name": "shop-config"}}]}
+    web = manifests.deployment("web", replicas=1, **uses)
+    spec = {"application": "shop", "secrets": {"PASSWORD": {"name": "shop-db", "key": "password"}}}
+    config = {"apiVersion": "config.example.com/v1", "kind": "AppConfig"}
+    kubectl("apply", "-f-", input=web)
+    kubectl("apply", "-f-", input=config | {"metadata": {"name": "shop"}, "spec": spec})
+    kubectl("wait", "--for=condition=Ready=false", "appconfig/shop")
+    (ready,) = laptop.get("appconfig/shop", namespace)["status"]["conditions"]
+    assert ready["message"] == "waiting for Secret shop-db"
+    kubectl("create", "secret", "generic", "shop-db", "--from-literal=password=secret")
+    kubectl("wait", "--for=condition=Ready", "appconfig/shop")
+    for _ in range(2):
+        (container,) = laptop.get("deployment/web", namespace)["spec"]["template"]["spec"][
+            "containers"
+        ]
+        (variable,) = container["env"]
+        assert variable == {
+            "name": "PASSWORD",
+            "valueFrom": {"secretKeyRef": {"name": "shop-db", "key": "password"}},
+        }
+        kubectl("apply", "-f-", input=web)
+    kubectl("wait", "deployment/web", "--for=jsonpath={.status.observedGeneration}=2")
+    assert len(kubectl("get", "replicasets", "-o=name").split()) == 2
+
+
 def test_a_change_restarts_its_users_once(laptop: Laptop, namespace: str) -> None:
     """Creating or adopting a Deployment does not restart it; a change does, with one new ReplicaSet."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.reconcilers.appconfig import APPCONFIG
-from controller.reconcilers.resources import CONFIG_MAP
+from controller.reconcilers.resources import CONFIG_MAP, SECRET
 from controller.reconcilers.rolling import (
     CHECKSUM,
     WORKLOADS,
@@ -205,6 +205,102 @@ async def test_the_second_of_one_application_is_not_written_and_restarts_no_pod(
     assert "checksum" not in status
 
 
+GIVEN = "secrets.gatewright.io/shop-config"
+
+
+def references(**names: str) -> JsonObject:
+    """The field `secrets`: variables with the key `password` of these Secrets."""
+    return {each: {"name": name, "key": "password"} for each, name in names.items()}
+
+
+def variable(name: str, secret: str) -> JsonObject:
+    """A container's variable with a key of a Secret."""
+    reference = {"name": secret, "key": "password"}
+    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
+
+
+class TestSecrets:
+    """Containers that take all keys of the ConfigMap get the references to Secrets, too."""
+
+    @staticmethod
+    async def refer(shop: Shop, **names: str) -> None:
+        """Change the references and look once."""
+        spec = {"application": "shop", "secrets": None}
+        shop.change(APPCONFIG.resource, "settings", {"spec": spec}, "default")
+        shop.change(
+            APPCONFIG.resource, "settings", {"spec": {"secrets": references(**names)}}, "default"
+        )
+        await shop.look()
+
+    @staticmethod
+    def secret(shop: Shop, name: str) -> None:
+        """Create a Secret."""
+        about = {"name": name, "namespace": "default"}
+        shop.create(SECRET, {"metadata": about, "data": {"password": "c2VjcmV0"}})
+
+    @staticmethod
+    def template(shop: Shop, name: str) -> JsonObject:
+        """The pod template of a Deployment."""
+        return dict((shop.get(DEPLOYMENT, name, "default"))["spec"]["template"])
+
+    async def test_users_of_all_keys_get_a_reference_and_no_value(self, shop: Shop) -> None:
+        """By one write each, beside their own variables; later users, too; then nothing is written."""
+        self.secret(shop, "shop-db")
+        await shop.begin(a="1")
+        taking = USES["containers"][0] | {"env": [{"name": "OWN", "value": "1"}]}
+        own = USES["containers"][0] | {"name": "own", "env": [{"name": "PASSWORD", "value": "x"}]}
+        other = {"name": "other"}
+        spec = {"template": {"spec": {"containers": [taking, own, other]}}}
+        about = {"name": "web", "namespace": "default"}
+        shop.create(DEPLOYMENT, {"metadata": about, "spec": spec})
+        await self.refer(shop, PASSWORD="shop-db")
+        assert shop.writes == [MADE[0], "apply deployments default/web", MADE[1]]
+        template = self.template(shop, "web")
+        containers = {each["name"]: each.get("env") for each in template["spec"]["containers"]}
+        assert containers == {
+            "app": [{"name": "OWN", "value": "1"}, variable("PASSWORD", "shop-db")],
+            "own": own["env"],
+            "other": None,
+        }
+        assert template["metadata"]["annotations"][GIVEN] == "app/PASSWORD"
+        assert shop.get(CONFIG_MAP, "shop-config", "default")["data"] == {"a": "1"}
+        shop.workload("later")
+        await shop.look()
+        assert shop.writes == ["apply deployments default/later"]
+        assert shop.annotation("later") is None
+        await shop.look()
+        assert shop.writes == []
+
+    async def test_other_references_restart_once_and_removed_ones_go(self, shop: Shop) -> None:
+        """A change of the references is a change of the data."""
+        for each in ("old", "new"):
+            self.secret(shop, each)
+        await shop.begin("web", a="1")
+        await self.refer(shop, A="old", B="old")
+        await self.refer(shop, A="new")
+        assert shop.writes == [MADE[0], "apply deployments default/web", MADE[1]]
+        (container,) = self.template(shop, "web")["spec"]["containers"]
+        assert container["env"] == [variable("A", "new")]
+        await self.refer(shop)
+        assert shop.writes == [MADE[0], "apply deployments default/web", MADE[1]]
+        (container,) = self.template(shop, "web")["spec"]["containers"]
+        assert "env" not in container
+        assert GIVEN not in self.template(shop, "web")["metadata"]["annotations"]
+
+    async def test_a_missing_secret_is_waited_for(self, shop: Shop) -> None:
+        """Its users keep running without it, and the condition names it."""
+        await shop.begin("web", a="1")
+        await self.refer(shop, PASSWORD="shop-db")
+        (ready,) = shop.status()["conditions"]
+        assert (ready["status"], ready["message"]) == ("False", "waiting for Secret shop-db")
+        assert "env" not in self.template(shop, "web")["spec"]["containers"][0]
+        self.secret(shop, "shop-db")
+        await shop.look()
+        assert shop.writes == ["apply deployments default/web", MADE[1]]
+        (ready,) = shop.status()["conditions"]
+        assert ready["status"] == "True"
+
+
 REFERENCE = {"name": "c"}
 
 
@@ -281,4 +377,5 @@ def test_what_the_cache_keeps_of_a_workload_has_its_configmaps() -> None:
     kept = kept_of(workload)
     assert set(config_maps_of(kept)) == {"shop-config", "single", "mounted", "projected"}
     assert kept["spec"]["template"]["metadata"] == {"annotations": {KEY: "1"}}
-    assert kept["spec"]["template"]["spec"].keys() == {"volumes"}
+    assert kept["spec"]["template"]["spec"].keys() == {"volumes", "containers"}
+    assert kept["spec"]["template"]["spec"]["containers"] == [{**USES["containers"][0], "env": []}]

@@ -8,15 +8,16 @@ Allowed: `url: "http://{{ application }}.{{ namespace }}"`, with the variables e
          application and namespace and the filters capitalize, lower, replace, title, trim and
          upper; `{{ "debug" if environment == "dev" else "info" }}`; `values` with a value for the
          environment or a default, or, with `environment: from-namespace`, for every environment.
-Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`, or one in both `config` and `values`;
-         `values` with neither; values of more than 1 MiB altogether; an application that is not a
-         valid prefix of a ConfigMap's name. Templates of other environments are checked, too.
+Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`, or one in two of `config`, `values`
+         and `secrets`; `values` with neither; a reference in `secrets` without name or key; values
+         of more than 1 MiB altogether; an application that is not a valid prefix of a ConfigMap's
+         name. Templates of other environments are checked, too.
 Fix: correct the template or the key. Put literal braces between {% raw %} and {% endraw %}.
 See: https://jinja.palletsprojects.com/en/stable/templates/.
 """
 
 from config.api.appconfig import FROM_NAMESPACE
-from config.config_maps import ENVIRONMENTS, settings
+from config.config_maps import ENVIRONMENTS, secret_faults, settings
 from webhook.engine import Params, Policy, Request, Violation, Violations
 
 STANDS_IN = "application"  # used if the AppConfig does not set one
@@ -36,6 +37,11 @@ def validate(request: Request, params: Params) -> Violations:
         for each in possible
         for fault in settings(application, each, namespace, config, values)[1]
     )
+    references = {
+        key: {field: value.string(field) or "" for field in ("name", "key")}
+        for key, value in spec.entries("secrets")
+    }
+    faults |= dict.fromkeys(secret_faults(references, {*config, *values}))
     for path, text in faults:
         yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
 
