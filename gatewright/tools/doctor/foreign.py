@@ -29,6 +29,7 @@ class ReportedCondition(FlatModel):
     """A condition of the status."""
 
     type: str = ""
+    status: str = ""
     reason: str = ""
 
 

@@ -128,6 +128,16 @@ def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
                     f"it exempts from the policy {name}, which does not exist",
                     "delete it, or correct the name",
                 )
+        if any((one.type, one.status) == ("Narrow", "False") for one in each.conditions):
+            yield Hazard(
+                "widened-registration",
+                WARNING,
+                each,
+                "spec.match",
+                "requests from more namespaces than it selects are sent to Gatewright's webhook, "
+                "and are denied while no webhook answers",
+                "select namespaces by name, or by values of one label",
+            )
         if (mode := _mode(each)) and _is_old(each, now):
             yield Hazard(
                 "never-denies",

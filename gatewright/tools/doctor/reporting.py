@@ -54,6 +54,7 @@ CHECKS = {
     "params": "The parameters of a policy exist.",
     "never-denies": "A policy that only reports is a trial, for at most 30 days.",
     "unused-exception": "An exception names a policy that exists.",
+    "widened-registration": "Policies select namespaces so that webhooks can select the same.",
 }
 
 

@@ -64,6 +64,12 @@ def acting(api_version, kind, *actions):
     }
 
 
+def narrow(status):
+    """Return a policy of Gatewright whose status says whether only its namespaces are sent."""
+    policy = acting("gatewright.io/v1alpha1", "ClusterAdmissionPolicy", "Deny")
+    return policy | {"status": {"conditions": [{"type": "Narrow", "status": status}]}}
+
+
 def with_actions(*actions):
     """Return a policy of Kyverno whose rules have actions of their own."""
     policy = cluster_policy("Audit")
@@ -173,6 +179,8 @@ def test_parameters_of_any_scope_are_found_by_name_or_selector(reference, is_fou
             [acting("policies.kyverno.io/v1", "ValidatingPolicy", "Audit")],
             [("note", "never-denies")],
         ),
+        ([narrow("True")], []),
+        ([narrow("False")], [("warning", "widened-registration")]),
         (
             [acting("gatewright.io/v1alpha1", "ClusterAdmissionPolicy", "Warn", "Audit")],
             [("note", "never-denies")],
