@@ -8,7 +8,7 @@ from gatewright.processes.proofs import Proofs
 from kube.store import Store
 from kube.watched import WatchedObject
 from webhook.engine import ControllerUser, Engine
-from webhook.engine.exceptions import HOME
+from webhook.engine.exceptions import HOME, AppliedExceptions
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force
 from webhook.server.cluster_policies import PolicyObjects
@@ -34,8 +34,10 @@ def policies_of(
     """
     planners = planners_of(settings, home or HOME, controller_user)
 
+    exceptions = AppliedExceptions(home)
+
     def build(policies: PolicySet, before: Engine | None) -> Engine:
-        found = in_force(policies, catalogue(), home)
+        found = in_force(policies, catalogue(), home, exceptions)
         return Engine(found, planners, converted=True, before=before)
 
     proofs = Proofs(settings, catalogue(), home or HOME, config_map)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from webhook.engine.exemptions import NO_EXEMPTIONS, NOW, Exemptions, nearest
+from webhook.engine.exemptions import NO_EXEMPTIONS, Exemptions, nearest
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Target, TargetKey
@@ -139,11 +140,7 @@ class BoundPolicy:
     def needs(self) -> frozenset[str]:
         """The look-ups that it needs, with its own parameters and those of exceptions."""
         needed = self.policy.needed(self.params) | self.condition_needs
-        for each in self.exemptions:
-            needed |= {NOW}
-            if each.params is not None:
-                needed |= self.policy.needed(each.params)
-        return needed
+        return needed.union(*map(attrgetter("needs"), self.exemptions))
 
     def validate(self, request: Request, malformed: int = 0) -> Outcome | None:
         """Return the outcome; None if it does not apply or everything is exempt.

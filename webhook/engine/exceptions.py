@@ -1,13 +1,14 @@
 """PolicyExceptions: those that apply to a policy in force, and errors in one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from config.api.policy_exception import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.exemptions import Exemption, Exemptions
+from webhook.engine.exemptions import NOW, Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImagePattern
 from webhook.engine.match import globs
@@ -33,11 +34,22 @@ class BoundException:
         default_factory=dict, repr=False, compare=False
     )
 
+    @cached_property
+    def entries(self) -> tuple[tuple["PolicyName", "BoundEntry"], ...]:
+        """Its entries, each with the policy that it names where it counts."""
+        return tuple(
+            ((self.namespace, entry.policy), (self, entry)) for entry in self.spec.exceptions
+        )
+
     @property
     def title(self) -> str:
         """The name of the exception in messages."""
         place = "" if self.namespace is None else f"{self.namespace}/"
         return f"PolicyException {place}{self.name}"
+
+
+BoundEntry = tuple[BoundException, ExceptionEntry]
+PolicyName = tuple[str | None, str]  # its namespace, if it is a tenant's, and its name
 
 
 def check_exception(
@@ -126,32 +138,62 @@ def _places(policy: BoundPolicy, home: str | None) -> tuple[str | None, ...]:
     return (None,) if home is None else (None, home)
 
 
-def with_exceptions(
-    policies: Iterable[BoundPolicy], exceptions: Iterable[BoundException], home: str | None
-) -> tuple[BoundPolicy, ...]:
-    """Return the policies with their exceptions.
+class AppliedExceptions:
+    """Applies exceptions to one set of policies after the other: what stays is the same object."""
 
-    An exception with unknown parameters has no effect. Of several exceptions for one object or
-    container, one without parameters applies, else the first.
-    """
-    entries: dict[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]] = {}
-    for exception in exceptions:
-        for entry in exception.spec.exceptions:
-            entries.setdefault((exception.namespace, entry.policy), []).append((exception, entry))
-    if not entries:
-        return tuple(policies)
-    found = []
-    for policy in policies:
-        exemptions = []
-        for place in _places(policy, home):
-            for exception, entry in entries.get((place, policy.name), ()):
+    def __init__(self, home: str | None) -> None:
+        """Take the namespace of exceptions from cluster policies."""
+        self._home = home
+        self._exceptions: Sequence[BoundException] = ()
+        self._entries: dict[PolicyName, list[BoundEntry]] = {}
+        # The policy without and with its exceptions, and their entries.
+        self._applied: dict[PolicyName, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]] = {}
+
+    def apply(
+        self, policies: Sequence[BoundPolicy], exceptions: Sequence[BoundException]
+    ) -> tuple[BoundPolicy, ...]:
+        """Return the policies with their exceptions.
+
+        An exception with unknown parameters has no effect. Of several exceptions for one object or
+        container, one without parameters applies, else the first.
+        """
+        if exceptions is not self._exceptions:
+            self._entries = {}
+            for exception in exceptions:
+                for name, entry in exception.entries:
+                    self._entries.setdefault(name, []).append(entry)
+            self._exceptions = exceptions
+        before, self._applied = self._applied, {}
+        if not self._entries:
+            return tuple(policies)
+        names = {name for _, name in self._entries}
+        return tuple(
+            self._apply(policy, before) if policy.name in names else policy for policy in policies
+        )
+
+    def _apply(
+        self,
+        policy: BoundPolicy,
+        before: Mapping[PolicyName, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]],
+    ) -> BoundPolicy:
+        """Return one policy with its exceptions: as before, if these are the same."""
+        name = policy.namespace, policy.name
+        entries = list[BoundEntry]()
+        for place in _places(policy, self._home):
+            entries += self._entries.get((place, policy.name), ())
+        if not entries:
+            return policy
+        known = before.get(name)
+        if known is None or known[0] is not policy or known[1] != entries:
+            exemptions = []
+            for exception, entry in entries:
                 with suppress(FaultsError):  # reported where the exception is checked
                     exemptions.append(_compiled(policy, exception, entry))
-        exemptions.sort(key=lambda each: each.params is not None)
-        # Most policies have none, and stay the same object.
-        is_same = not exemptions and not policy.exemptions
-        found.append(policy if is_same else replace(policy, exemptions=Exemptions(exemptions)))
-    return tuple(found)
+            exemptions.sort(key=lambda each: each.params is not None)
+            applied = replace(policy, exemptions=Exemptions(exemptions)) if exemptions else policy
+            known = policy, entries, applied
+        self._applied[name] = known
+        return known[2]
 
 
 def _compiled(policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry) -> Exemption:
@@ -172,7 +214,9 @@ def _exemption(
     if entry.params is not None:
         values = policy.params.model_dump(mode="json") | entry.params
         params = parse(policy.policy.params, values, noun="parameter", at=at)
+    needs = frozenset({NOW}) if params is None else policy.policy.needed(params) | {NOW}
     return Exemption(
+        needs=needs,
         expires=exception.spec.expires,
         kinds=None if entry.kinds is None else frozenset(entry.kinds),
         names=globs(entry.names),

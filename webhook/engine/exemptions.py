@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from webhook.engine.record import Record
 from webhook.engine.request import Request
 
 T = TypeVar("T")
+IndexKey = tuple[str | None, ...]  # kind, name and namespace
 MAX_INDEXED_NAMES = 100  # of one entry; it is in the index under each
 NOW = "now"  # the look-up of the current time, which exceptions need: an aware datetime
 
@@ -36,12 +37,20 @@ class Exemption:
     paths: frozenset[str] | None = None
     params: Params | None = None
     title: str = "PolicyException"
+    needs: frozenset[str] = frozenset({NOW})
+    """The look-ups of the policy with these parameters, and the time."""
+    # Computed once, and not at each change of others.
+    patterns: int = field(init=False, compare=False)
+    """The number of patterns that it may compare with an object."""
+    keys: tuple[IndexKey, ...] = field(init=False, compare=False)
+    """The keys by which an object finds it."""
 
-    @property
-    def patterns(self) -> int:
-        """The number of patterns that it may compare with an object."""
+    def __post_init__(self) -> None:
         compared = (self.names, self.namespaces, self.containers, self.images)
-        return sum(len(each or ()) for each in compared)
+        object.__setattr__(self, "patterns", sum(len(each or ()) for each in compared))
+        fields = self.kinds, _exact(self.names), _exact(self.namespaces)
+        keys = itertools.product(*((None,) if field is None else field for field in fields))
+        object.__setattr__(self, "keys", tuple(keys))
 
     def is_about(self, request: Request) -> bool:
         """Return whether it matches this object.
@@ -74,12 +83,9 @@ class Exemptions(tuple[Exemption, ...]):
 
     def __init__(self, _: Iterable[Exemption] = ()) -> None:
         """Index them by kind, name and namespace, if they have these."""
-        self._index: dict[tuple[str | None, ...], list[int]] = {}
+        self._index: dict[IndexKey, list[int]] = {}
         for index, each in enumerate(self):
-            fields = each.kinds, _exact(each.names), _exact(each.namespaces)
-            for key in itertools.product(
-                *((None,) if field is None else field for field in fields)
-            ):
+            for key in each.keys:
                 self._index.setdefault(key, []).append(index)
 
     def about(self, request: Request) -> Iterator[Exemption]:

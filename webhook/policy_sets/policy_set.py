@@ -9,7 +9,7 @@ from config.api.policy import API_VERSION
 from config.documents import Document
 from config.faults import FaultsError, refuse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.exceptions import BoundException, check_exception, with_exceptions
+from webhook.engine.exceptions import AppliedExceptions, BoundException, check_exception
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Match
 from webhook.engine.policy import Policy
@@ -110,20 +110,24 @@ def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPoli
 
 
 def in_force(
-    policies: PolicySet, catalogue: Catalogue, home: str | None = None
+    policies: PolicySet,
+    catalogue: Catalogue,
+    home: str | None = None,
+    exceptions: AppliedExceptions | None = None,
 ) -> tuple[BoundPolicy, ...]:
     """Return the policies with their exceptions, after those that are always in force.
 
     An exception from a cluster policy counts only in the namespace `home`, or in a file without a
     namespace; an exception from a tenant's policy, only in the namespace of that policy. An
-    exception with invalid parameters for its policy does not count.
+    exception with invalid parameters for its policy does not count. With `exceptions` of an
+    earlier set, policies that stay are the same objects.
     """
     replaced = policies.replaced
     if replaced is None:
         replaced = find_replaced(policies.policies)
     always = (each for each in always_in_force(catalogue) if each.name not in replaced)
     everything = (*map(_always, always), *policies.policies)
-    return with_exceptions(everything, policies.exceptions, home)
+    return (exceptions or AppliedExceptions(home)).apply(everything, policies.exceptions)
 
 
 def find_replaced(policies: Iterable[BoundPolicy]) -> frozenset[str]:

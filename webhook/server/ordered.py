@@ -14,11 +14,14 @@ class Ordered(Generic[T]):
         """Begin without any."""
         self._keys: list[KindAndKey] = []
         self._values: list[T] = []
+        self._tuple: tuple[T, ...] | None = ()
 
     @property
     def values(self) -> tuple[T, ...]:
-        """The values, in the order of their keys."""
-        return tuple(self._values)
+        """The values, in the order of their keys: the same tuple until one changes."""
+        if self._tuple is None:
+            self._tuple = tuple(self._values)
+        return self._tuple
 
     def without(self, key: KindAndKey) -> tuple[T, ...]:
         """Return the values of other keys, in order."""
@@ -28,6 +31,7 @@ class Ordered(Generic[T]):
     def put(self, key: KindAndKey, value: T | None) -> None:
         """Set or replace the value of a key; None removes it."""
         at, is_here = self._find(key)
+        self._tuple = None
         if value is None:
             del self._keys[at : at + is_here], self._values[at : at + is_here]
         else:

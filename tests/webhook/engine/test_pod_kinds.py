@@ -6,7 +6,7 @@ import pytest
 
 from webhook.engine import Attributes, Engine, Request
 from webhook.engine.conflicts import without_conflicts
-from webhook.engine.exceptions import with_exceptions
+from webhook.engine.exceptions import AppliedExceptions
 from webhook.engine.kinds import KINDS, add_pod_kind, targets
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -268,7 +268,7 @@ def test_an_exception_covers_one_container():
         },
     }
     policy, bound = (bind(each, catalogue()) for each in (POLICY, exception))
-    engine = Engine(with_exceptions((policy,), (bound,), "gatewright-system"))
+    engine = Engine(AppliedExceptions("gatewright-system").apply((policy,), (bound,)))
     tasks = [task("one", "b.io/b"), task("two", "b.io/b")]
     tasks[1]["template"]["spec"]["containers"][0]["name"] = "other"
     request = whole("Job", {"tasks": tasks}).with_looked_up(

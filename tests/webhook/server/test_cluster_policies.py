@@ -24,6 +24,7 @@ from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
 from webhook.engine import NOW, Engine
 from webhook.engine.conflicts import refuse_conflict
+from webhook.engine.exceptions import AppliedExceptions
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read
 from webhook.server import cluster_policies
@@ -94,6 +95,7 @@ class Cluster:
     stores: list[Store] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     files: PolicySet = field(default_factory=PolicySet)
+    exceptions: AppliedExceptions = field(default_factory=lambda: AppliedExceptions(HOME))
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(self.registry)
@@ -104,7 +106,7 @@ class Cluster:
         objects.subscribe(self.changed.set)
 
     def _build(self, policies: PolicySet, before: Engine | None) -> Engine:
-        return Engine(in_force(policies, catalogue(), HOME), before=before)
+        return Engine(in_force(policies, catalogue(), HOME, self.exceptions), before=before)
 
     async def watching(self, client: Client) -> None:
         """Watch the objects forever."""
