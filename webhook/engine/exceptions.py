@@ -35,7 +35,7 @@ class BoundException:
     )
 
     @cached_property
-    def entries(self) -> tuple[tuple["PolicyName", "BoundEntry"], ...]:
+    def entries(self) -> tuple[tuple["ExceptedPolicy", "BoundEntry"], ...]:
         """Its entries, each with the policy that it names where it counts."""
         return tuple(
             ((self.namespace, entry.policy), (self, entry)) for entry in self.spec.exceptions
@@ -49,7 +49,7 @@ class BoundException:
 
 
 BoundEntry = tuple[BoundException, ExceptionEntry]
-PolicyName = tuple[str | None, str]  # its namespace, if it is a tenant's, and its name
+ExceptedPolicy = tuple[str | None, str]  # its namespace, if it is a tenant's, and its name
 
 
 def check_exception(
@@ -145,9 +145,9 @@ class AppliedExceptions:
         """Take the namespace of exceptions from cluster policies."""
         self._home = home
         self._exceptions: Sequence[BoundException] = ()
-        self._entries: dict[PolicyName, list[BoundEntry]] = {}
+        self._entries: dict[ExceptedPolicy, list[BoundEntry]] = {}
         # The policy without and with its exceptions, and their entries.
-        self._applied: dict[PolicyName, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]] = {}
+        self._applied: dict[ExceptedPolicy, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]] = {}
 
     def apply(
         self, policies: Sequence[BoundPolicy], exceptions: Sequence[BoundException]
@@ -174,7 +174,7 @@ class AppliedExceptions:
     def _apply(
         self,
         policy: BoundPolicy,
-        before: Mapping[PolicyName, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]],
+        before: Mapping[ExceptedPolicy, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]],
     ) -> BoundPolicy:
         """Return one policy with its exceptions: as before, if these are the same."""
         name = policy.namespace, policy.name
