@@ -35,7 +35,7 @@ class BoundException:
     )
 
     @cached_property
-    def entries(self) -> tuple[tuple["ExceptedPolicy", "BoundEntry"], ...]:
+    def entries(self) -> tuple[tuple["NamespaceAndPolicy", "BoundEntry"], ...]:
         """Its entries, each with the policy that it names where it counts."""
         return tuple(
             ((self.namespace, entry.policy), (self, entry)) for entry in self.spec.exceptions
@@ -49,7 +49,7 @@ class BoundException:
 
 
 BoundEntry = tuple[BoundException, ExceptionEntry]
-ExceptedPolicy = tuple[str | None, str]  # its namespace, if it is a tenant's, and its name
+NamespaceAndPolicy = tuple[str | None, str]  # its namespace, if it is a tenant's, and its name
 
 
 def check_exception(
@@ -145,9 +145,11 @@ class AppliedExceptions:
         """Take the namespace of exceptions from cluster policies."""
         self._home = home
         self._exceptions: Sequence[BoundException] = ()
-        self._entries: dict[ExceptedPolicy, list[BoundEntry]] = {}
+        self._entries: dict[NamespaceAndPolicy, list[BoundEntry]] = {}
         # The policy without and with its exceptions, and their entries.
-        self._applied: dict[ExceptedPolicy, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]] = {}
+        self._applied: dict[
+            NamespaceAndPolicy, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]
+        ] = {}
 
     def apply(
         self, policies: Sequence[BoundPolicy], exceptions: Sequence[BoundException]
@@ -174,7 +176,7 @@ class AppliedExceptions:
     def _apply(
         self,
         policy: BoundPolicy,
-        before: Mapping[ExceptedPolicy, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]],
+        before: Mapping[NamespaceAndPolicy, tuple[BoundPolicy, list[BoundEntry], BoundPolicy]],
     ) -> BoundPolicy:
         """Return one policy with its exceptions: as before, if these are the same."""
         name = policy.namespace, policy.name
