@@ -4,7 +4,7 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -178,15 +178,31 @@ def yaml_files(path: Path) -> list[Path]:
 def yaml_files_in(directory: Path) -> list[Path]:
     """Return the YAML and JSON files of a directory, sorted, without hidden ones.
 
-    There may be none. Raises DocumentError if a directory cannot be read or is nested too deeply.
+    There may be none. Raises DocumentError if a directory cannot be read, is nested too deeply, or
+    is a link out of `directory`.
     """
-    unread, found = list[str](), list[Path]()
-    for path, folders, names, _ in walk_directory(directory, unread.append):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [path / name for name in names if MANIFEST.fullmatch(name)]
+    unread = list[str]()
+    found = readable_yaml_files(directory, unread.append)
     if unread:
         raise DocumentError("\n".join(unread))
-    return sorted(file for file in found if file.is_file())
+    return found
+
+
+def readable_yaml_files(directory: Path, report_unread: Callable[[str], None]) -> list[Path]:
+    """Return the YAML and JSON files of a directory, sorted, without hidden ones.
+
+    `report_unread` gets a line for each directory that is not read.
+    """
+    found = list[Path]()
+    whole = directory.resolve()
+    for path, folders, names, linked in walk_directory(directory, report_unread):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [path / name for name in names if MANIFEST.fullmatch(name)]
+        for link in (path / name for name in linked if not name.startswith(".")):
+            if not Path(os.path.realpath(link)).is_relative_to(whole):
+                report_unread(f"{printable(link)}: not read: a link to a directory; name that one")
+    # A link to a file that is gone is an error where it is read.
+    return sorted(file for file in found if file.is_file() or not file.exists())
 
 
 def _items(document: Document, lines: TextLines) -> Iterator[Document]:

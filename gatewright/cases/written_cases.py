@@ -22,6 +22,8 @@ from webhook.policy_sets.policy_set import without_cases
 from webhook.server.recording import redact_object
 
 OF_THE_SERVER = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
+NO_OBJECT = "not a Kubernetes object"
+SUBRESOURCE = "a request for a subresource, which no case describes"
 LINES = (".json", ".jsonl", ".ndjson", ".log")  # files of reviews: a JSON object on each line
 
 
@@ -47,6 +49,9 @@ def write_cases(policies: Path, paths: Iterable[Path], home: str, directory: Pat
     cases, failed, unmatched = list[dict[str, Any]](), list[str](), list[str]()
     seen = set[bytes]()
     for where, case in _requests(paths):
+        if isinstance(case, str):
+            unmatched.append(f"{where}: {case}")
+            continue
         key = orjson.dumps({name: value for name, value in case.items() if name != "name"})
         if key in seen:
             continue
@@ -81,17 +86,21 @@ def _answer(case: dict[str, Any], carrier: Subject, home: str) -> Any:
     return wanted
 
 
-def _requests(paths: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each request as a case without an answer, and where it is from."""
+def _requests(paths: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """Yield where each request is from, and it as a case without an answer, or why it is none."""
     for path in paths:
         if path.is_file() and path.suffix in LINES:
             for review in read_reviews(path):
                 if isinstance(review, DocumentError):
                     raise review
-                if not review.value["request"].get("subResource"):
-                    yield review.where(), _of_review(review.value["request"])
+                request = review.value["request"]
+                is_part = bool(request.get("subResource"))
+                yield review.where(), SUBRESOURCE if is_part else _of_review(request)
             continue
-        for document in filter(is_whole, documents_at([path])):
+        for document in documents_at([path]):
+            if not is_whole(document):
+                yield document.where(), NO_OBJECT
+                continue
             object = _cleaned(document.value)
             yield document.where(), {"name": f"CREATE {_title(object)}", "object": object}
 

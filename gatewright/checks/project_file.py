@@ -76,15 +76,36 @@ def _read() -> tuple[str, Mapping[str, Any]]:
     file = Path(FILE)
     if os.path.lexists(file):
         CheckedTree.of(file).require_link(file)
-        value: Any = next((each.value for each in read_documents(file)), {})
-        if not isinstance(value, dict):
+        values: list[Any] = [each.value for each in read_documents(file)] or [{}]
+        if len(values) > 1 or not isinstance(values[0], dict):
             raise DocumentError(f"{FILE}: a project file is one YAML object")
-        return FILE, value
+        if _table():
+            raise DocumentError(f"{FILE}: {TOML} has [tool.gatewright], too; keep one of the two")
+        return FILE, values[0]
+    table = _table()
+    return ("", {}) if table is None else (f"{TOML}: tool.gatewright", table)
+
+
+def _table() -> dict[str, Any] | None:
+    """Return [tool.gatewright] of pyproject.toml; None without it.
+
+    Raises DocumentError if the file that has it cannot be read.
+    """
     try:
-        tools = tomllib.loads(Path(TOML).read_text("utf-8")).get("tool", {})
-    except (OSError, ValueError):  # other programs report it
-        return "", {}
-    return (f"{TOML}: tool.gatewright", tools["gatewright"]) if "gatewright" in tools else ("", {})
+        text = Path(TOML).read_text("utf-8", errors="replace")
+        tools = tomllib.loads(text).get("tool", {})
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DocumentError(f"{TOML}: {error.strerror or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        if "tool.gatewright" in text:
+            raise DocumentError(f"{TOML}: not TOML: {error}") from None
+        return None
+    table = tools.get("gatewright") if isinstance(tools, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise DocumentError(f"{TOML}: tool.gatewright is not a table")
+    return table
 
 
 def _text(value: Any) -> str:

@@ -1,9 +1,12 @@
 """What is skipped, by reason: a line each, however many files it is about."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from config.documents import Document
 from config.printable import printable
+from kube.resource import group_kind
 
 MAX_NAMES = 3  # in a line; a report of a large tree must stay readable
 
@@ -38,3 +41,9 @@ class Skipped:
             first = [*places][:MAX_NAMES]
             more = len(places) - len(first)
             yield f"{', '.join(first)}{f' and {more} more' if more else ''}: {reason}"
+
+
+def kinds_of(documents: Iterable[Document]) -> str:
+    """Return the kinds of objects, each with its number: `2 ConfigMap, 1 Role`."""
+    counts = Counter(group_kind(each.value)[1] for each in documents)
+    return ", ".join(f"{number} {printable(kind)}" for kind, number in sorted(counts.items()))

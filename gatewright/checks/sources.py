@@ -10,7 +10,7 @@ from gatewright.checks.inventory import STDIN, Inventory, is_rendered
 from gatewright.checks.rendering import NotRenderedError, Renderer, kustomize
 from gatewright.checks.skipped import Skipped
 from gatewright.console.chart_options import ChartOptions
-from webhook.harness.objects import is_object
+from webhook.harness.objects import is_object, require_object
 
 NO_OBJECTS = "skipped: no Kubernetes objects"
 SILENT = "skipped: templates that render nothing with these values"
@@ -99,14 +99,21 @@ def _documents(path: Path) -> Iterator[Document]:
 
 
 def _add(found: Sources, path: Path, documents: Sequence[Document], *, is_judged: bool) -> None:
-    """Add the objects of a file, and skip its other documents."""
-    objects = [each for each in documents if is_object(each)]
+    """Add the objects of a file; report incomplete ones, and skip its other documents."""
+    others = [each for each in documents if not is_object(each)]
+    objects, problems = list[Document](), list[str]()
+    for document in filter(is_object, documents):
+        try:
+            require_object(document)
+            objects.append(document)
+        except DocumentError as error:
+            problems.append(str(error))
     found.documents += objects
     if is_judged:
         found.judged += objects
-        if not objects:
+        found.problems += problems
+        if len(others) == len(documents):
             found.skipped.add("<stdin>" if path == STDIN else path, NO_OBJECTS)
         else:
-            others = (each for each in documents if not is_object(each))
-            for each in others:
-                found.skipped.add(each.where(), NO_OBJECT)
+            for document in others:
+                found.skipped.add(document.where(), NO_OBJECT)

@@ -66,6 +66,7 @@ def command(
         "exceptions",
         tuple(results),
         tuple(checker.problems),
+        notes=tuple(checker.notes),
         generated=checker.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
     write(report, outputs)

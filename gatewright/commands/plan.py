@@ -12,6 +12,7 @@ from config.documents import Document, DocumentError, documents_at
 from config.printable import printable
 from config.settings import Settings, planner_settings
 from gatewright.checks.loaded_policies import PoliciesInForce
+from gatewright.checks.skipped import kinds_of
 from gatewright.checks.sources import read_sources
 from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import (
@@ -35,6 +36,7 @@ from webhook.engine.exceptions import HOME
 from webhook.harness.manifests import JudgedManifest
 
 BAD = {"denied": 1, "error": 3}
+NOT_PLANNED = "not planned: the controller creates nothing for them"
 
 
 @click.command
@@ -59,7 +61,14 @@ def command(
     if not (documents or problems):  # an empty output would look like success
         raise DocumentError(f"{', '.join(files)}: no objects")
     planned_documents, parents = list[Document](), list[Parent]()
-    for document in [each for each in documents if has_planned_kind(each)] or documents:
+    planned_kinds = [each for each in documents if has_planned_kind(each)]
+    if planned_kinds and (
+        others := kinds_of(each for each in documents if not has_planned_kind(each))
+    ):
+        sources.skipped.add(others, NOT_PLANNED)
+    for note in sources.notes:
+        complain(f"note: {note}")
+    for document in planned_kinds or documents:
         try:
             parents.append(parent_of(document, namespace))
             planned_documents.append(document)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from config.documents import DocumentError, read_documents, yaml_files
+from config.documents import DocumentError, read_documents, readable_yaml_files
 from config.printable import printable
 from config.settings import Settings
 from gatewright.cases import file_watch as watching
@@ -153,10 +153,14 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
     problems: list[InputProblem] = []
     files = dict[str, Path]()
     for path in paths:
-        try:
-            files |= {os.path.realpath(file): file for file in yaml_files(path)}
-        except DocumentError as error:
-            problems.append(problem(error))
+        unread = list[str]()
+        found = readable_yaml_files(path, unread.append) if path.is_dir() else [path]
+        problems += (problem(DocumentError(line)) for line in unread)
+        if not (found or unread):
+            problems.append(
+                problem(DocumentError(f"{printable(path)}: no YAML files in this directory"))
+            )
+        files |= {os.path.realpath(file): file for file in found}
     for file in files.values():
         if file not in paths and _has_only_objects(file):
             complain(f"{printable(file)}: skipped: objects, not cases")

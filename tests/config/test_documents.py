@@ -395,3 +395,19 @@ def test_a_directory_without_yaml_is_a_fault(tmp_path):
     with pytest.raises(DocumentError) as error:
         yaml_files(tmp_path)
     assert str(error.value) == f"{tmp_path}: no YAML files in this directory"
+
+
+def test_a_link_hides_no_file_of_a_directory(tmp_path):
+    """One to a directory elsewhere is an error, and one to nothing is read, which is another."""
+    top = tmp_path / "top"
+    (top / "..data").mkdir(parents=True)
+    (top / "..data/a.yaml").write_text("a: 1\n")
+    (top / "a.yaml").symlink_to("..data/a.yaml")  # as the kubelet mounts a ConfigMap
+    (top / "data").symlink_to("..data")
+    (top / ".hidden").symlink_to(tmp_path)
+    (top / "gone.yaml").symlink_to("none.yaml")
+    assert yaml_files(top) == [top / "a.yaml", top / "gone.yaml"]
+    (top / "more").symlink_to(tmp_path)
+    with pytest.raises(DocumentError) as error:
+        yaml_files(top)
+    assert str(error.value) == f"{top}/more: not read: a link to a directory; name that one"

@@ -538,13 +538,13 @@ def test_without_a_kubeconfig_all_objects_are_new(run):
 
 
 def test_objects_of_other_groups_are_not_planned(run):
-    """A file may contain other objects."""
+    """A file may contain other objects, which are counted."""
     both = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop}}\n---\n{WEBAPP}"
     code, out, err = run("plan", write("shop.yaml", both))
     assert (code, [each["kind"] for each in yaml.safe_load_all(out)], err) == (
         0,
         ["Deployment", "Service"],
-        "",
+        "note: 1 Namespace: not planned: the controller creates nothing for them\n",
     )
 
 

@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 
 import click
 
+from config.documents import Document
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
+from gatewright.checks.skipped import kinds_of
 from gatewright.checks.sources import read_sources
 from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import CLUSTER, NamedPath, settings_options
@@ -15,17 +17,19 @@ from gatewright.tools.doctor import diagnose
 from gatewright.tools.doctor.bundles import endpoints
 from gatewright.tools.doctor.loading import ClusterReader, ask
 from gatewright.tools.doctor.reporting import report
-from gatewright.tools.doctor.state import ClusterState
+from gatewright.tools.doctor.state import ClusterState, is_read
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
-from kube.resource import title_of
+from kube.resource import group_kind, title_of
 
 NOTHING_TO_JUDGE = (
     "{files}: no webhook configuration, admission policy, conversion webhook or aggregated API. "
     "A program that registers its webhooks when it runs is judged in a cluster: gatewright doctor "
     "--kubeconfig FILE"
 )
+REPEATED = "not judged: an earlier object of this name is"
+UNUSED = "not judged: no check reads objects of these kinds"
 QPS = 50.0  # requests a second at most, as kubectl
 
 
@@ -80,12 +84,17 @@ def _of_files(
 ) -> ClusterState:
     sources = read_sources(files, ChartOptions())
     problems += map(InputProblem, sources.problems)
-    notes += sources.notes
-    state = ClusterState()
-    problems += state.read(sources.documents)
+    state, read = ClusterState(), dict[tuple[str, str], Document]()
     for document in sources.documents:
-        place = SourceLocation(document.source, *document.place())
-        places.setdefault(title_of(document.value), place)
+        title, (group, _) = title_of(document.value), group_kind(document.value)
+        first = read.setdefault((group, title), document)
+        if first.value != document.value:
+            sources.skipped.add(document.where(), REPEATED)
+        places.setdefault(title, SourceLocation(document.source, *document.place()))
+    problems += state.read(sources.documents)
+    if others := kinds_of(each for each in sources.documents if not is_read(each.value)):
+        sources.skipped.add(others, UNUSED)
+    notes += sources.notes
     return state
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -133,9 +133,7 @@ class ClusterState:
         problems = list[InputProblem]()
         for document in documents:
             group, kind = group_kind(document.value)
-            model = MODELS.get((group, kind))
-            if model is None and group.endswith(FOREIGN_GROUPS):
-                model = ForeignPolicy
+            model = _model_of(group, kind)
             if not all(isinstance(document.value.get(e), str) for e in ("apiVersion", "kind")):
                 model = ClusterObject  # which refuses it
             if model is None:
@@ -223,6 +221,16 @@ class ClusterState:
             # Store the selector too: its id is unique only while it exists.
             self._selected[key] = selector, compile_selector(selector)(labels)
         return self._selected[key][1]
+
+
+def is_read(object: Mapping[str, Any]) -> bool:
+    """Return whether doctor uses objects of this kind."""
+    return _model_of(*group_kind(object)) is not None
+
+
+def _model_of(group: str, kind: str) -> type[ClusterObject] | None:
+    is_foreign = group.endswith(FOREIGN_GROUPS)
+    return MODELS.get((group, kind), ForeignPolicy if is_foreign else None)
 
 
 def _name(object: ClusterObject) -> str:

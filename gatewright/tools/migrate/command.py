@@ -56,10 +56,11 @@ def command(
         raise click.UsageError(f"{directory} is not a directory; name a new one")
     if directory.exists() and any(directory.iterdir()):
         raise click.UsageError(f"{directory} exists and is not empty; name a new directory")
-    problems = list[str]()
+    problems, notes = list[str](), list[str]()
     if files:
         sources = read_sources(files, ChartOptions())
         problems += sources.problems
+        notes += sources.notes
         documents = sources.documents
     else:
         documents = asyncio.run(_of_cluster(settings, problems))
@@ -67,7 +68,7 @@ def command(
     found = migrate(documents, f"{end:%Y-%m-%d}T00:00:00Z")
     problems += [f"{e.origin.document.where()}: {e.origin.title}: skipped: {e.reason}"
                  for e in found.skipped]  # fmt: skip
-    for each in problems:
+    for each in (*problems, *(f"note: {note}" for note in notes)):
         complain(printable(each))
     for one in found.unconverted:
         where = one.origin.document.where()

@@ -334,15 +334,15 @@ def test_a_broken_file_hides_no_verdict(run):
     template = "not YAML: a key must be text; a template must be rendered first"
     assert [(each["file"], each["line"], each["message"]) for each in report["problems"]] == [
         ("app/broken.yaml", 2, tab),
+        ("app/half.yaml", 12, "apiVersion: missing; every Kubernetes object has one"),
         ("app/template.yaml", 2, template),
         ("none.yaml", 1, "No such file or directory"),
-        ("app/half.yaml", 12, "apiVersion: missing; every Kubernetes object has one"),
     ]
     assert err.splitlines() == [
         f"app/broken.yaml:2: {tab}",
+        "app/half.yaml:12: apiVersion: missing; every Kubernetes object has one",
         f"app/template.yaml:2: {template}",
         "none.yaml: No such file or directory",
-        "app/half.yaml:12: apiVersion: missing; every Kubernetes object has one",
     ]
 
 

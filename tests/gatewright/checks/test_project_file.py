@@ -108,3 +108,32 @@ def test_a_project_file_that_is_a_link_is_not_read(check):
     Path(".gatewright.yaml").symlink_to("../outside.yaml")
     code, _, err = check()
     assert (code, "not read: a link out of" in err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "toml", "says"),
+    [
+        ("policies: [policies.yaml]\n---\nnamespace: shop\n", "", "is one YAML object"),
+        (
+            "policies: [policies.yaml]\n",
+            "[tool.gatewright]\nnamespace = 'a'\n",
+            "keep one of the two",
+        ),
+        ("", "[tool.gatewright]\nnamespace = a\n", "pyproject.toml: not TOML"),
+        ("", "[tool]\ngatewright = 1\n", "tool.gatewright is not a table"),
+    ],
+)
+def test_nothing_of_a_project_file_is_ignored(check, yaml, toml, says):
+    """A second document, a second file, a file that cannot be read: each is an error."""
+    if yaml:
+        Path(".gatewright.yaml").write_text(yaml)
+    Path("pyproject.toml").write_text(toml)
+    code, _, err = check()
+    assert (code, says in err) == (3, True), err
+
+
+def test_a_pyproject_of_other_tools_does_not_matter(check):
+    """Even if they cannot read it."""
+    Path(".gatewright.yaml").write_text("policies: [policies.yaml]\n")
+    Path("pyproject.toml").write_text("[tool.other]\na = b\n")
+    assert check()[0] == 1

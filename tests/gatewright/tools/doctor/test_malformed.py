@@ -132,10 +132,10 @@ def test_the_message_names_object_field_and_value_and_the_rest_is_judged(tmp_pat
     report = json.loads(capsys.readouterr().out)
     assert [each["name"] for each in report["results"] if each["violations"]] == ["slow"]
     assert [each["message"] for each in report["problems"]] == [
+        f"{file}:1: metadata: missing, or not an object",
+        f"{file}:1: apiVersion: missing; every Kubernetes object has one",
         'ValidatingWebhookConfiguration guard cannot be read: webhooks[1].rules: "x": should be a '
         "valid list",
         "Deployment a cannot be read: spec.template: 7: should be an object",
         "Secret guard/guard cannot be read: data: should be an object",
-        "Deployment  cannot be read: metadata: 7: should be an object",
-        "Deployment a cannot be read: apiVersion: 7: should be a valid string",
     ]

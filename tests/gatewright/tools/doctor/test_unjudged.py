@@ -1,5 +1,6 @@
 """What doctor could not judge is named."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,28 @@ def test_a_configuration_without_rules_is_not_ok(tmp_path: Path, capsys):
     printed = capsys.readouterr()
     assert (ended.value.code, printed.out) == (0, "1 object: 1 not judged\n")
     assert "MutatingWebhookConfiguration a: not judged: a.example.com has no rules" in printed.err
+
+
+def test_files_are_accounted_for(tmp_path, monkeypatch, capsys):
+    """Of two objects with one name the second is named, and so are kinds that no check reads."""
+    monkeypatch.chdir(tmp_path)
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "a"},
+        "spec": {"validations": [{"expression": "true"}]},
+    }
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "a"}}
+    changed = policy | {"spec": {"validations": [{"expression": "false"}]}}
+    for name, objects in {
+        "a.json": [policy, role],
+        "b.json": [changed],
+        "c.json": [policy],
+    }.items():
+        items = {"apiVersion": "v1", "kind": "List", "items": objects}
+        (tmp_path / name).write_text(json.dumps(items))
+    with pytest.raises(SystemExit):
+        main(["doctor", "."])
+    lines = capsys.readouterr().err.splitlines()
+    assert "note: b.json:1: not judged: an earlier object of this name is" in lines
+    assert "note: 1 Role: not judged: no check reads objects of these kinds" in lines
