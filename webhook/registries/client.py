@@ -18,6 +18,7 @@ import aiohttp
 
 from kube.session import CONNECT_SECONDS, reason_of
 from webhook.engine.images import DEFAULT_REGISTRY, ImageReference
+from webhook.registries.in_flight import MAX_IN_FLIGHT, BytesInFlight, TooManyBytesError
 
 MANIFEST_BYTES = 4 * 1024 * 1024
 BLOB_BYTES = 1024 * 1024
@@ -58,6 +59,7 @@ class RegistryClient:
     logins: Mapping[str, str] = field(default_factory=dict, repr=False)
     insecure: Collection[str] = ()
     trusted: ssl.SSLContext | bool = True
+    in_flight: BytesInFlight = field(default_factory=BytesInFlight, repr=False)
     _tokens: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)
 
     async def read(
@@ -79,6 +81,15 @@ class RegistryClient:
         if is_digest and name != digest_of(body):
             raise RegistryError(f"{image.registry} returned other content than that of {name}")
         return body
+
+    def hold(self, image: ImageReference, size: int) -> None:
+        """Count bytes of an answer in memory. Raises RegistryError if these are too many."""
+        try:
+            self.in_flight.add(size)
+        except TooManyBytesError as error:
+            most = f"{MAX_IN_FLIGHT // 1024**2} MiB of answers in memory"
+            text = f"registry {image.registry} sends much while others do: more than {most}"
+            raise RegistryError(f"{text}; it is read again later") from error
 
     async def _authorized(self, image: ImageReference, kind: str, name: str) -> bytes:
         """Send a request, and if the registry requires it, repeat it with a token or login."""
@@ -116,7 +127,7 @@ class RegistryClient:
     ) -> bytes:
         """Return the body, also after a redirect to a blob store, which gets no credentials."""
         if response.status not in REDIRECTS:
-            return await _content(image, response, limit, absent)
+            return await self._content(image, response, limit, absent)
         location = urljoin(str(response.url), response.headers.get("Location", ""))
         if not self._is_secure(location):
             scheme = urlsplit(location).scheme
@@ -146,7 +157,7 @@ class RegistryClient:
         if service := parameters.get("service"):
             query["service"] = service
         async with self._get(f"{realm}?{urlencode(query)}", login) as response:
-            body = await _content(image, response, TOKEN_BYTES)
+            body = await self._content(image, response, TOKEN_BYTES)
         try:
             answer = json.loads(body)
             token = answer.get("token") or answer["access_token"]
@@ -154,31 +165,38 @@ class RegistryClient:
             raise RegistryError(f"registry {image.registry} issued no token") from None
         return f"Bearer {token}"
 
+    async def _content(
+        self,
+        image: ImageReference,
+        response: aiohttp.ClientResponse,
+        limit: int,
+        absent: Collection[int] = ABSENT,
+    ) -> bytes:
+        if response.status in absent:
+            raise NotInRegistryError(f"registry {image.registry} has no such image")
+        if response.status == 429:
+            raise RegistryError(f"registry {image.registry} limits the rate of requests (429)")
+        if response.status != 200:
+            raise RegistryError(f"registry {image.registry} answers with {response.status}")
+        if "Content-Encoding" in response.headers:
+            raise RegistryError(
+                f"registry {image.registry} sends a Content-Encoding, which is not supported"
+            )
+        body, held = bytearray(), 0
+        try:
+            async for chunk in response.content.iter_any():
+                self.hold(image, len(chunk))
+                held += len(chunk)
+                body += chunk
+                if len(body) > limit:
+                    raise RegistryError(
+                        f"registry {image.registry} answers with more than {limit} bytes"
+                    )
+        finally:
+            self.in_flight.release(held)
+        return bytes(body)
+
 
 def digest_of(body: bytes) -> str:
     """Return the digest of a body."""
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
-
-
-async def _content(
-    image: ImageReference,
-    response: aiohttp.ClientResponse,
-    limit: int,
-    absent: Collection[int] = ABSENT,
-) -> bytes:
-    if response.status in absent:
-        raise NotInRegistryError(f"registry {image.registry} has no such image")
-    if response.status == 429:
-        raise RegistryError(f"registry {image.registry} limits the rate of requests (429)")
-    if response.status != 200:
-        raise RegistryError(f"registry {image.registry} answers with {response.status}")
-    if "Content-Encoding" in response.headers:
-        raise RegistryError(
-            f"registry {image.registry} sends a Content-Encoding, which is not supported"
-        )
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > limit:
-            raise RegistryError(f"registry {image.registry} answers with more than {limit} bytes")
-    return bytes(body)

@@ -78,12 +78,17 @@ class RegistryReader:
         Raises RegistryError if they cannot be read.
         """
         documents, size = list[SignatureDocument](), 0
-        with _only_manifests(image):
-            async for each in self._documents(image):
-                documents.append(each)
-                size += len(each.content)
-                if size > MAX_BYTES:
-                    raise RegistryError(f"{image} has signatures of more than {MAX_BYTES} bytes")
+        try:
+            with _only_manifests(image):
+                async for each in self._documents(image):
+                    self._client.hold(image, len(each.content))
+                    size += len(each.content)
+                    documents.append(each)
+                    if size > MAX_BYTES:
+                        text = f"{image} has signatures of more than {MAX_BYTES} bytes"
+                        raise RegistryError(text)
+        finally:
+            self._client.in_flight.release(size)
         return Attached(tuple(documents))
 
     async def _documents(self, image: ImageReference) -> AsyncIterator[SignatureDocument]:

@@ -12,6 +12,7 @@ from webhook.engine.image_look_ups import DIGESTS, IMAGE_LOOK_UPS, SIGNATURES, A
 from webhook.harness.looked_up import written_images
 from webhook.registries import cache
 from webhook.registries.cache import ImageLookUps, RegistryMetrics
+from webhook.registries.in_flight import BytesInFlight, TooManyBytesError
 from webhook.registries.room import Asker, Claim, Room
 
 DIGEST = f"sha256:{'a' * 64}"
@@ -266,3 +267,29 @@ async def test_room_is_for_who_holds_the_least():
     assert entered[-1] == "shop"
     for task in tasks:
         task.cancel()
+
+
+async def test_the_bytes_of_all_reads_are_bounded():
+    """The reads of large answers fail beyond the limit; a small one goes on beside them, and all room is given back."""
+    in_flight, most = BytesInFlight(limit=1_000), 0
+
+    async def read(size: int) -> bool:
+        nonlocal most
+        held = 0
+        try:
+            for _ in range(size // 10):
+                in_flight.add(10)
+                held += 10
+                most = max(most, in_flight.total)
+                await asyncio.sleep(0)
+        except TooManyBytesError:
+            return False
+        finally:
+            in_flight.release(held)
+        return True
+
+    sizes = [5_000, 5_000, 5_000, 100]
+    assert await asyncio.gather(*map(read, sizes)) == [False, False, False, True]
+    assert most <= 2_000
+    assert in_flight.total == 0
+    assert await read(1_000)
