@@ -1,5 +1,6 @@
 """Finds the line and column of a field in the text of its document."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, Self
@@ -8,7 +9,8 @@ import yaml
 
 from config.document_parts import DocumentPart
 from config.field_paths import split_path
-from config.yaml_parsers import compose, effective_pairs
+from config.yaml_parsers import compose
+from config.yaml_scalars import MERGE
 
 Position = tuple[int, int]  # line and column, both from 1
 
@@ -98,7 +100,7 @@ def _found(node: yaml.Node, path: str) -> yaml.Mark:
         elif isinstance(node, yaml.MappingNode):
             # A key in brackets, such as `labels[app.kubernetes.io/name]`.
             name = step[1:-1] if step.startswith("[") else step
-            found = [pair for pair in effective_pairs(node) if pair[0].value == name]
+            found = [pair for pair in _effective_pairs(node) if pair[0].value == name]
             if not found:
                 break
             key, node = found[-1]
@@ -117,3 +119,13 @@ def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
         if any(field.value == (name or "name") and value.value == wanted for field, value in pairs):
             return item  # type: ignore[no-any-return]
     return None
+
+
+def _effective_pairs(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """Yield the pairs of a mapping, those of its merge keys first: the last of a key counts."""
+    for key, value in node.value:
+        if key.tag == MERGE:
+            merged = value.value if isinstance(value, yaml.SequenceNode) else (value,)
+            for each in reversed(merged):
+                yield from _effective_pairs(each)
+    yield from (pair for pair in node.value if pair[0].tag != MERGE)

@@ -1,7 +1,7 @@
 """The parsers of YAML text, and the nodes of a document."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +47,6 @@ class PlainParser(Reader, Scanner, Parser):
 
 # libyaml's parser, ten times as fast.
 quick: Callable[[str], Any] = yaml.CSafeLoader if yaml.__with_libyaml__ else PlainParser
-
-
-def is_merge(event: Any) -> bool:
-    """Whether a key is the merge key."""
-    return (
-        event.__class__ is ScalarEvent
-        and event.value == "<<"
-        and (event.implicit[0] or event.tag == MERGE)
-    )
 
 
 def compose(text: str, part: DocumentPart) -> yaml.Node:
@@ -117,13 +108,3 @@ def _tag(event: Any) -> str:
     if event.tag is None and event.implicit[0]:
         return NULL if event.value in NULLS else MERGE if event.value == "<<" else TEXT
     return event.tag or TEXT
-
-
-def effective_pairs(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Yield the pairs of a mapping, those of its merge keys first: the last of a key counts."""
-    for key, value in node.value:
-        if key.tag == MERGE:
-            merged = value.value if isinstance(value, yaml.SequenceNode) else (value,)
-            for each in reversed(merged):
-                yield from effective_pairs(each)
-    yield from (pair for pair in node.value if pair[0].tag != MERGE)

@@ -4,6 +4,7 @@ A document that tools read differently is an error, never a guess.
 """
 
 import re
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,8 +21,7 @@ from yaml.events import (
 
 from config import yaml_parsers
 from config.document_parts import DocumentPart, UnusableError, split
-from config.yaml_parsers import is_merge
-from config.yaml_scalars import ScalarError, key_text, resolve, resolve_tagged
+from config.yaml_scalars import DECIMAL, INTEGER, MERGE, ScalarError, resolve, resolve_tagged
 
 # Values of one document, with aliases expanded; no API object is nearly as large.
 LARGEST = 1_000_000
@@ -135,13 +135,13 @@ class _DocumentReader:
     def _mapping(self) -> dict[str, Any]:
         own, merged = dict[str, Any](), dict[str, Any]()
         while (key := self._next()).__class__ is not MappingEndEvent:
-            if is_merge(key):
+            if _is_merge(key):
                 self._merge(key, own, merged)
                 continue
             is_plain = key.__class__ is ScalarEvent and key.anchor is None
             found = self._scalar(key) if is_plain else self.value(key)
             try:
-                name = key_text(found, key.value if key.__class__ is ScalarEvent else "")
+                name = _key_text(found, key.value if key.__class__ is ScalarEvent else "")
             except ScalarError as error:
                 raise self._unusable(key, str(error)) from None
             if name in own:
@@ -205,3 +205,42 @@ class _DocumentReader:
 def _is_other(before: Any, after: Any) -> bool:
     """Whether two values differ; True is not 1."""
     return repr(before) != repr(after)
+
+
+def _is_merge(event: Any) -> bool:
+    """Whether a key is the merge key."""
+    return (
+        event.__class__ is ScalarEvent
+        and event.value == "<<"
+        and (event.implicit[0] or event.tag == MERGE)
+    )
+
+
+def _key_text(key: Any, written: str) -> str:
+    """Return a key as text, as sigs.k8s.io/yaml does; `written` is a number's text.
+
+    Raises ScalarError if there is none.
+    """
+    match key:
+        case str():
+            return key
+        case bool():
+            return "true" if key else "false"
+        case int() | float():
+            plain = written.replace("_", "")
+            if isinstance(key, int) and INTEGER.fullmatch(plain):
+                return str(key)
+            if DECIMAL.fullmatch(plain):
+                return _float_text(float(plain))
+    raise ScalarError("a key must be text")
+
+
+def _float_text(value: float) -> str:
+    """Return the shortest decimal text of a 32-bit float, which is what Go writes for a key."""
+    (rounded,) = struct.unpack("f", struct.pack("f", value)) if abs(value) < 1e30 else (0.0,)
+    if 1e-4 <= abs(rounded) < 1e6:
+        for digits in range(1, 10):
+            text = f"{rounded:.{digits}g}"
+            if struct.unpack("f", struct.pack("f", float(text)))[0] == rounded and "e" not in text:
+                return text
+    raise ScalarError("tools write this number differently as a key; write it in quotes")

@@ -1,12 +1,11 @@
 """Resolves YAML scalars as kubectl does: go-yaml's types, in the numbers of the API.
 
-The rules are those of `resolve` in go.yaml.in/yaml/v2, and of sigs.k8s.io/yaml for keys.
+The rules are those of `resolve` in go.yaml.in/yaml/v2.
 """
 
 import base64
 import math
 import re
-import struct
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -100,30 +99,3 @@ def _decode(text: str) -> str:
         return base64.b64decode("".join(text.split()), validate=True).decode()
     except ValueError:
         raise ScalarError("the value of !!binary must be text in base64") from None
-
-
-def key_text(key: Any, written: str) -> str:
-    """Return a key as text; `written` is a number's text. Raises ScalarError if there is none."""
-    match key:
-        case str():
-            return key
-        case bool():
-            return "true" if key else "false"
-        case int() | float():
-            plain = written.replace("_", "")
-            if isinstance(key, int) and INTEGER.fullmatch(plain):
-                return str(key)
-            if DECIMAL.fullmatch(plain):
-                return _float_text(float(plain))
-    raise ScalarError("a key must be text")
-
-
-def _float_text(value: float) -> str:
-    """Return the shortest decimal text of a 32-bit float, which is what Go writes for a key."""
-    (rounded,) = struct.unpack("f", struct.pack("f", value)) if abs(value) < 1e30 else (0.0,)
-    if 1e-4 <= abs(rounded) < 1e6:
-        for digits in range(1, 10):
-            text = f"{rounded:.{digits}g}"
-            if struct.unpack("f", struct.pack("f", float(text)))[0] == rounded and "e" not in text:
-                return text
-    raise ScalarError("tools write this number differently as a key; write it in quotes")
