@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from config import schemas
-from config.custom_types import CustomTypes
 from config.faults import did_you_mean
 from config.quantities import parse_exact
-from config.schemas import METADATA, parse_type
+from config.schemas import METADATA, CustomTypes, parse_type
 from config.yaml_scalars import LARGEST_INTEGER
 from kube.resource import JsonObject
 

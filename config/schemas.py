@@ -6,7 +6,9 @@ fields that have only some. The value of a field among the types is the code of 
 `parse_type`.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +17,7 @@ import orjson
 
 from config import crds
 from config.faults import did_you_mean
+from kube.resource import JsonObject
 
 SchemaFields = Mapping[str, str]
 FILE = Path(__file__).parent / "openapi.json"
@@ -228,3 +231,58 @@ def _unknown(value: Any, code: str, path: str, types: bool) -> Iterator[tuple[st
                 yield from _unknown(item, known[field], below, types)
             else:
                 yield below, f"unknown field{did_you_mean(field, known)}"
+
+
+OWN_FIELDS = {"apiVersion": ":string", "kind": ":string", "metadata": METADATA}
+
+
+@dataclass(frozen=True, slots=True)
+class CustomTypes:
+    """The types of custom kinds, by `apiVersion/kind`, from CustomResourceDefinitions."""
+
+    kinds: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    types: Mapping[str, SchemaFields] = dataclasses.field(default_factory=dict)
+    demands: Mapping[str, TypeRules] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, objects: Iterable[Any]) -> "CustomTypes":
+        """Return the types of the CustomResourceDefinitions among the objects."""
+        kinds: dict[str, str] = {}
+        types: dict[str, SchemaFields] = {}
+        demands: dict[str, TypeRules] = {}
+        for object in objects:
+            match object:
+                case {
+                    "apiVersion": "apiextensions.k8s.io/v1",
+                    "kind": "CustomResourceDefinition",
+                    "spec": {
+                        "group": str(group),
+                        "names": {"kind": str(kind)},
+                        "versions": list(versions),
+                    },
+                }:
+                    for name, schema in _schemas(versions):
+                        root = f"{group}/{name}/{kind}"
+                        if collect(schema, root, types) == root:
+                            types[root] = {**types[root], **OWN_FIELDS}
+                            kinds[root] = root
+                            collect_demands(schema, root, demands)
+        return cls(kinds, types, demands)
+
+    def fields_of(self, type: str) -> SchemaFields:
+        """Return the fields of a type, custom or known, with their types."""
+        return self.types[type] if type in self.types else fields_of(type)
+
+    def demands_of(self, type: str) -> TypeRules:
+        """Return what a type demands, custom or known."""
+        if type in self.types:
+            return self.demands.get(type, TypeRules())
+        return demands_of(type)
+
+
+def _schemas(versions: Iterable[Any]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield name and schema of each version that has both."""
+    for version in versions:
+        match version:
+            case {"name": str(name), "schema": {"openAPIV3Schema": dict(schema)}}:
+                yield name, schema

@@ -19,7 +19,7 @@ from kube.resource import JsonObject
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.policy_sets.bound_objects import Catalogue, bind, document_of
-from webhook.policy_sets.named_kinds import is_custom, named_kinds, why_unserved
+from webhook.policy_sets.kind_names import is_custom, named_kinds, why_unserved
 
 IN_FORCE = "InForce"
 NARROW = "Narrow"

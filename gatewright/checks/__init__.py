@@ -1,14 +1,14 @@
 """Judge manifests, or the objects of a cluster, by policy sets, for `check` and `impact`.
 
 `project_file` has a repository's options. `sources` reads the files that a command line names:
-`inventory` takes stock of them, by what `charts` and `kustomizations` read, without what
-`ignore_files` exclude and what leaves the `checked_tree`; `skipped` has what is not judged, and
-`changed_files` what Git or a hook names. `rendering` renders charts and kustomizations by
-`programs`, with the limits of `confinement`; `program_errors` words their failures.
+`inventory` takes stock of them, by what `charts` and `kustomizations` read, without what leaves
+the `checked_tree` or is ignored there; `skipped` has what is not judged, and `changed_files` what
+Git or a hook names. `rendering` renders charts and kustomizations by `programs`, with the limits of
+`confinement`.
 `template_places`, `chart_values` and `origin_files` find the lines that rendered fields come from,
 and `recorded_reviews` reads requests. `subjects` yields the objects to judge, from files or from a
 `live_cluster`. `loaded_policies` turns documents into verdicts, also for the editor, the playground
-and `plan`. `checker` judges, `policy_selection` leaves out policies, `pod_paths` finds paths of
+and `plan`. `checker` judges, `pod_paths` finds paths of
 `--pod-kinds` that no object has, `api_rules` adds what the API server would reject, `check_report`
 builds the report, `fixes` corrects files, and `impact` compares two verdicts, also with those of an
 `other_version` of Gatewright. `written_exceptions` writes exceptions for denied objects, and

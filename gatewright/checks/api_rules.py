@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from config.custom_types import CustomTypes
 from config.documents import Document
 from config.object_faults import MISSING, ObjectFault, object_faults
+from config.schemas import CustomTypes
 from gatewright.checks.check_report import place
 from gatewright.outputs import PolicyInfo, ReportedViolation, SubjectResult
 from kube.resource import JsonObject

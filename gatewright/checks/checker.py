@@ -9,17 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config.custom_types import CustomTypes
 from config.documents import Document, DocumentError, documents_at
 from config.faults import FaultsError
+from config.schemas import CustomTypes
 from config.settings import Settings
 from gatewright.checks.api_rules import SCHEMA, with_schema
 from gatewright.checks.check_report import check_infos, place, problem
 from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
-from gatewright.checks.loaded_policies import PoliciesInForce
+from gatewright.checks.loaded_policies import PoliciesInForce, PolicySelection
 from gatewright.checks.pod_paths import missing_pod_paths
-from gatewright.checks.policy_selection import PolicySelection
 from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, PolicyInfo, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners

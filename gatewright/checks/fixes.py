@@ -14,8 +14,7 @@ from config.printable import printable
 from gatewright.checks.origin_files import value_below, written_path
 from gatewright.outputs import PolicyInfo, SubjectResult, write_file
 from kube.resource import FieldPath, PathElement
-from webhook.engine.record import steps_of
-from webhook.engine.violation import UNSET
+from webhook.engine.violation import UNSET, steps_of
 from webhook.findings import Finding
 from webhook.messages import counted
 from webhook.policy_sets.catalogue import catalogue

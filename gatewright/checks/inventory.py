@@ -15,8 +15,7 @@ from config.documents import DocumentError
 from config.printable import printable
 from gatewright.checks.changed_files import ChangedFiles
 from gatewright.checks.charts import CHART, CONSUMED, chart_inputs, is_library, is_packaged, is_part
-from gatewright.checks.checked_tree import CheckedTree, resolve
-from gatewright.checks.ignore_files import IGNORE_FILE, IgnoredPaths
+from gatewright.checks.checked_tree import IGNORE_FILE, CheckedTree, IgnoredPaths, resolve
 from gatewright.checks.kustomizations import KUSTOMIZATIONS, Kustomization, read_all
 from gatewright.checks.skipped import Skipped
 

@@ -19,8 +19,7 @@ from gatewright.checks.chart_values import ChartValues
 from gatewright.checks.charts import CHART, require_own_files, silent_templates, without_repository
 from gatewright.checks.checked_tree import CheckedTree
 from gatewright.checks.origin_files import OVERLAY, OriginFiles
-from gatewright.checks.program_errors import reason_of
-from gatewright.checks.programs import CompletedRun, Programs
+from gatewright.checks.programs import CompletedRun, Programs, reason_of
 from gatewright.checks.template_places import template_places
 from gatewright.console.chart_options import ChartOptions
 

@@ -14,11 +14,11 @@ from config.documents import Document
 from config.settings import Settings
 from gatewright.checks.changed_files import ChangedFiles, GitError
 from gatewright.checks.check_report import once_per_place
+from gatewright.checks.checked_tree import IGNORE_FILE
 from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
 from gatewright.checks.fixes import FixedFile, ReportedDocument, fixed_files
-from gatewright.checks.ignore_files import IGNORE_FILE
-from gatewright.checks.policy_selection import PolicySelection
+from gatewright.checks.loaded_policies import PolicySelection
 from gatewright.checks.project_file import NO_PROJECT_FILE, ProjectCommand
 from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import Sources, read_sources

@@ -1,8 +1,11 @@
-"""The option -o: choose output formats and their files, and write them."""
+"""The option -o: choose output formats and their files, and write them.
+
+Texts are escaped, so that names of objects and files cannot start a CI command.
+"""
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,9 +14,9 @@ import click
 
 from config.documents import DocumentError
 from config.faults import did_you_mean
+from config.printable import printable, printable_lines
 from gatewright.console.terminal import columns, complain, has_colours
 from gatewright.outputs import table
-from gatewright.outputs.printing import printable_report
 from gatewright.outputs.results import FAIL_AT, Report
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
@@ -125,3 +128,27 @@ def write_file(file: Path, text: str, encoding: str = "utf-8") -> None:
 def _render(report: Report, format: str) -> str:
     text: str = import_module(f"gatewright.outputs.{format}").render(report)
     return text
+
+
+LINES = ("message", "notes")  # fields whose texts may have several lines
+
+
+def printable_report(report: Report) -> Report:
+    """Return the report with every text escaped, for formats that people read.
+
+    Summaries and documentation of policies are not escaped.
+    """
+    found: Report = _escape(report)
+    return found
+
+
+def _escape(value: Any, *, has_lines: bool = False) -> Any:
+    if isinstance(value, str):
+        return printable_lines(value) if has_lines else printable(value)
+    if isinstance(value, tuple):
+        return tuple(_escape(each, has_lines=has_lines) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [each.name for each in fields(value)]
+        changed = {name: _escape(getattr(value, name), has_lines=name in LINES) for name in names}
+        return replace(value, **changed)
+    return value

@@ -6,8 +6,7 @@ import pytest
 
 from config.edits import changed
 from tests.policies.trials import FILES, trials_of
-from webhook.engine.record import steps_of
-from webhook.engine.violation import UNSET
+from webhook.engine.violation import UNSET, steps_of
 from webhook.harness.reviews import ask
 
 FIXABLE = {  # policies whose violations `check --fix` fixes

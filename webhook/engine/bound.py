@@ -21,10 +21,9 @@ from webhook.engine.policy import (
     SkippedMutationError,
     judge_each_pod,
 )
-from webhook.engine.record import Record
 from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
-from webhook.engine.violation import Before, Patch, Violation
+from webhook.engine.violation import Before, Patch, Record, Violation
 
 T = TypeVar("T")
 RULE_BYTES = 20  # bytes of the smallest rule in parameters, such as a regular expression

@@ -22,10 +22,9 @@ from webhook.engine.planners import (
     Planner,
     Planners,
 )
-from webhook.engine.record import steps_of
 from webhook.engine.request import LACKED, PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, lacked
-from webhook.engine.violation import Before, ChildField, Patch, Violation
+from webhook.engine.violation import Before, ChildField, Patch, Violation, steps_of
 
 
 class JudgesRequests(Protocol):

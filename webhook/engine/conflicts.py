@@ -11,9 +11,8 @@ from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind
 from webhook.engine.policy import judge_each_pod
-from webhook.engine.record import steps_of
 from webhook.engine.request import Attributes, Request
-from webhook.engine.violation import MAX_SHOWN, UNSET, Patch
+from webhook.engine.violation import MAX_SHOWN, UNSET, Patch, steps_of
 
 # The look-up of the policies in force, which a review of a policy object is judged with.
 IN_FORCE = "policies_in_force"

@@ -10,8 +10,8 @@ from config.converters import as_stored
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImagePattern, parsed
 from webhook.engine.policy import Params
-from webhook.engine.record import Record
 from webhook.engine.request import Request
+from webhook.engine.violation import Record
 
 T = TypeVar("T")
 IndexKey = tuple[str | None, ...]  # kind, name and namespace

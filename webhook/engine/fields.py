@@ -6,8 +6,16 @@ from typing import Any
 from config.field_paths import entry
 from config.quantities import Quantity, QuantityError, parse_quantity
 from kube.resource import FieldPath
-from webhook.engine.record import Record, steps_of
-from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Violation, shown
+from webhook.engine.violation import (
+    JSON_TYPES,
+    UNSET,
+    Excess,
+    Patch,
+    Record,
+    Violation,
+    shown,
+    steps_of,
+)
 
 SCALARS = (str, bool, int, float)
 A_QUANTITY = "a quantity, such as 500m, 1.5 or 2Gi"

@@ -5,9 +5,8 @@ from typing import Any
 
 from kube.resource import FieldPath, PathElement
 from webhook.engine.fields import WrongTypeError
-from webhook.engine.record import Record
 from webhook.engine.request import Request
-from webhook.engine.violation import UNSET, Patch
+from webhook.engine.violation import UNSET, Patch, Record
 
 CONTAINERS = (dict, list)
 # Fields that were set, by the id of their object or list and the step in it. The values are that

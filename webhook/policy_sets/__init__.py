@@ -6,9 +6,8 @@ policies that they name. `policy_objects` is the policy that validates policy ob
 that warns of the type errors that `rule_types` finds.
 `rules` turns CEL rules into a policy (`compiled_rules`): `expressions`, `validations` compile them,
 `rule_resources` finds the resources that they judge (`kind_names` parses the names of kinds, and
-`named_kinds` checks them against those that are served), `cel_request` provides the CEL variables,
-and `mutations` applies their changes (`apply` merges as server-side apply does, `json_patch`
-patches as the API server does). `clause_faults`
-finds clauses of a `match` that match nothing.
+compares them with those that are served), `cel_request` provides the CEL variables, and `mutations`
+applies their changes (`apply` merges as server-side apply does, `json_patch` patches as the API
+server does). `clause_faults` finds clauses of a `match` that match nothing.
 `admission_policies` and `admission_match` read Kubernetes' own policies.
 """

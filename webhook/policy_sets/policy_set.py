@@ -16,7 +16,7 @@ from webhook.engine.policy import Policy
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.bound_objects import Catalogue, bind
 from webhook.policy_sets.catalogue import always_in_force
-from webhook.policy_sets.named_kinds import kind_faults
+from webhook.policy_sets.kind_names import kind_faults
 
 
 class PolicySetError(ValueError):

@@ -11,8 +11,7 @@ from config.faults import did_you_mean
 from config.schemas import subresources as subresources_of
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
 from webhook.policy_sets.clause_faults import MAX_FAULTS, clause_faults
-from webhook.policy_sets.kind_names import kinds_named
-from webhook.policy_sets.named_kinds import cluster_scoped
+from webhook.policy_sets.kind_names import cluster_scoped, kinds_named
 
 # The subresources that a CustomResourceDefinition can define.
 OF_DEFINITION = ("scale", "status")

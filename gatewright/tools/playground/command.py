@@ -9,8 +9,7 @@ from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
 from config.documents import documents_at, yaml_files
-from config.setting_types import ListenAddress
-from config.settings import Settings
+from config.settings import ListenAddress, Settings
 from gatewright.console.options import settings_options
 from gatewright.console.terminal import say
 from gatewright.processes.second_loop import log

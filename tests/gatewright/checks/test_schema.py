@@ -2,8 +2,8 @@
 
 import pytest
 
-from config.custom_types import CustomTypes
 from config.documents import parse_documents
+from config.schemas import CustomTypes
 from gatewright.checks.api_rules import with_schema
 from gatewright.outputs import SubjectResult
 

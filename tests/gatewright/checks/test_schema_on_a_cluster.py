@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from config import schemas
-from config.custom_types import CustomTypes
 from config.documents import Document
 from config.object_faults import object_faults
+from config.schemas import CustomTypes
 from gatewright.checks.api_rules import with_schema
 from gatewright.outputs import SubjectResult
 from kube.resource import JsonObject
