@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 
 from config.documents import Document, DocumentError
 from gatewright.checks.fixes import patch_of
-from gatewright.explain.policy_pages import summary
 from gatewright.outputs import (
     InputProblem,
     PolicyInfo,
@@ -118,5 +117,6 @@ def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
 
 
 def _info(name: str, policy: Policy) -> PolicyInfo:
-    text = policy.documentation
-    return PolicyInfo(name, summary(policy), text, policy.severity, policy.category, policy.fix)
+    return PolicyInfo(
+        name, policy.summary, policy.documentation, policy.severity, policy.category, policy.fix
+    )

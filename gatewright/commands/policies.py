@@ -10,7 +10,7 @@ from config.presets import ALL, presets, summary_of
 from config.settings import Settings
 from gatewright.console.options import CLUSTER, POLICIES, settings_options
 from gatewright.console.terminal import say, table
-from gatewright.explain.policy_pages import does, summary
+from gatewright.explain.policy_pages import does
 from webhook.policy_sets.catalogue import catalogue
 
 HEAD = ("POLICY", "ACTIONS", "READY", "ENFORCED", "MESSAGE")
@@ -35,7 +35,7 @@ def command(settings: Settings) -> None:
     for always, title in ((False, "POLICY"), (True, "OF OWN KINDS")):
         say("")
         rows = [
-            (name, each.category, does(each), summary(each))
+            (name, each.category, does(each), each.summary)
             for name, each in ordered
             if each.always is always
         ]

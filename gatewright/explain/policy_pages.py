@@ -1,4 +1,4 @@
-"""The contents of a policy's page: its summary, targets, parameters and fixes."""
+"""The contents of a policy's page: its targets, parameters and fixes."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,11 +21,6 @@ class Parameter:
     type: str
     default: str
     meaning: str
-
-
-def summary(policy: Policy) -> str:
-    """Return the first line of a policy's page."""
-    return policy.documentation.partition("\n")[0]
 
 
 def does(policy: Policy) -> str:

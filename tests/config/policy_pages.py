@@ -11,7 +11,6 @@ from gatewright.explain.policy_pages import (
     fixes,
     parameters,
     prose,
-    summary,
     targets,
 )
 from gatewright.outputs.yaml_text import written
@@ -71,7 +70,7 @@ def index(policies: Iterable[Policy]) -> str:
     ordered = sorted(policies, key=lambda each: (each.category, each.name))
     for category, members in groupby(ordered, key=lambda each: each.category):
         rows = [
-            (f"[{each.name}]({each.name}.md)", does(each), each.severity, summary(each))
+            (f"[{each.name}]({each.name}.md)", does(each), each.severity, each.summary)
             for each in members
         ]
         parts += [f"## {category}", table(("Policy", "Does", "Severity", "Summary"), rows)]

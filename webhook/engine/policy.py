@@ -89,6 +89,11 @@ class Policy:
         function = self.validate or self.mutate
         return (sys.modules[function.__module__].__doc__ or "").strip()
 
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation."""
+        return self.documentation.partition("\n")[0]
+
 
 def judge_each_pod(policy: Policy) -> Policy:
     """Return a policy that judges each pod of an object with several pod templates."""

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from gatewright.explain import editor_schemas
-from gatewright.explain.policy_pages import shown, summary
+from gatewright.explain.policy_pages import shown
 from gatewright.tools.editor.yaml_parts import TextPart
 from webhook.policy_sets.catalogue import catalogue
 
@@ -41,7 +41,7 @@ def completions(part: TextPart, line: int, column: int) -> list[SchemaEntry]:
         return []
     chosen = dict(CHOOSES.findall(part.text))
     if found["key"] == "policy":
-        return [SchemaEntry(name, summary(each)) for name, each in catalogue().items()]
+        return [SchemaEntry(name, each.summary) for name, each in catalogue().items()]
     if found["key"]:
         path = (*path_at(before), found["key"])
         return list(_values(_below(schema, path, chosen)))
@@ -64,7 +64,7 @@ def meaning(part: TextPart, line: int) -> str:
         return ""
     value = (found["value"] or "").strip()
     if found["key"] == "policy" and value in catalogue():
-        return f"**{value}**: {summary(catalogue()[value])}"
+        return f"**{value}**: {catalogue()[value].summary}"
     path = (*path_at(before), found["key"])
     for each in _below(schema, path, dict(CHOOSES.findall(part.text))):
         if "description" in each:
