@@ -110,7 +110,9 @@ def _split_yaml(text: str, begin: int) -> Iterator[DocumentPart]:
 
 def _part(text: str, begin: int, end: int, line: int) -> DocumentPart:
     column = begin - (text.rfind("\n", 0, begin) + 1)
-    if text[begin:end].startswith(MARK):
+    # After --- on the first line, kubectl reads a mark as a part of the document.
+    is_inside = text.startswith("---") and text.find("\n") == begin - 1
+    if text[begin:end].startswith(MARK) and not is_inside:
         begin += 1
     return DocumentPart(begin, end, line, column)
 

@@ -12,6 +12,8 @@ from kube.resource import PathElement
 
 PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z_][\w./-]*", re.IGNORECASE)
 
+ALIAS = re.compile(r"\s*:\s*(\*[^\s,\[\]{}]+)")  # after the key of a field
+
 
 class EditError(ValueError):
     """The text cannot be changed safely."""
@@ -100,6 +102,35 @@ class EditableText:
         while len(above) > 1 and len(above[-1][0].value) == 1:
             above.pop()  # an object that would become empty is removed with its last field
         return self._removed(*above[-1])
+
+    def edit_apart(
+        self, node: yaml.Node, value: Any, path: Sequence[PathElement], new: Any
+    ) -> TextEdit:
+        """Return an edit that changes no other place where an anchor is used.
+
+        `value` is that of the node. The alias on the path is replaced by its value with the change;
+        a field that is merged becomes one of the object itself. Raises EditError if there is none.
+        """
+        for depth, step in enumerate(path):
+            rest = path[depth + 1 :]
+            inner = _below(value, step)
+            if isinstance(node, yaml.SequenceNode):
+                node, value = node.value[int(step)], inner
+                continue
+            if not isinstance(node, yaml.MappingNode) or inner is None:
+                break
+            of_step = ((key, each) for key, each in node.value if key.value == step)
+            key, below = next(of_step, (None, None))
+            with_change = changed(inner, rest, new) if rest else new
+            if key is None and with_change is not None:
+                return self._inserted(node, str(step), with_change)
+            if key is None or below is None:
+                break
+            alias = ALIAS.match(self.text, self.at(key.end_mark))
+            if below.start_mark.index < key.end_mark.index and alias and with_change is not None:
+                return TextEdit(alias.start(1), alias.end(1), self._flow(with_change))
+            node, value = below, inner
+        raise EditError("no alias")
 
     def _replaced(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> TextEdit:
         start, end = self.at(node.start_mark), self.end(node)
@@ -195,6 +226,14 @@ class EditableText:
     def _scalar(self, new: Any) -> str:
         is_plain = isinstance(new, str) and not self._is_json and PLAIN.fullmatch(new)
         return str(new) if is_plain else json.dumps(new, ensure_ascii=False)
+
+
+def _below(value: Any, step: PathElement) -> Any:
+    """Return the value at a key or index. Raises EditError if there is none."""
+    try:
+        return value[step]
+    except (LookupError, TypeError):
+        raise EditError("no such field") from None
 
 
 def _is_null(node: yaml.Node) -> bool:

@@ -23,18 +23,23 @@ PatchOperation = Mapping[str, Any]  # of a JSON Patch (RFC 6902)
 ReportedDocument = tuple[Document, SubjectResult]
 DocumentFix = tuple[Document, PatchOperation]
 FieldChange = tuple[FieldPath, Any]  # a new value; None removes the field
+Queues = dict[int, list[FieldChange]]  # of each document
 COMMAND = re.compile(r"^ (\s*)::")  # GitHub also runs indented commands
 
 
 @dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A file, its text before and after, and how many fields were fixed or left out."""
+    """A file, its text before and after, and how many fields were fixed or left out.
+
+    `shared` fields are left out since their text is that of other fields, too.
+    """
 
     path: Path
     before: str
     after: str
     count: int
     left_out: int
+    shared: int
     encoding: str = "utf-8"
 
     def diff(self) -> Iterator[str]:
@@ -115,6 +120,12 @@ def fixed_files(
         # An object of a cluster has no source.
         if source and count
     ]
+    notes += [
+        f"{each.path}: {counted(each.shared, 'fix', 'es')} left out: anchors, aliases or merges "
+        "share the values; write them out"
+        for each in files
+        if each.shared
+    ]
     if unwritable:
         notes.append(f"{counted(unwritable, 'fix', 'es')} left out: standard input is no file")
     if hidden:
@@ -129,7 +140,7 @@ def _fixed(path: Path, changes: Iterable[DocumentFix]) -> FixedFile:
     before = data.decode(encoding)
     text = FixedText(before, str(path))
     left_out = text.change(changes)
-    return FixedFile(path, before, text.text, text.count, left_out, encoding)
+    return FixedFile(path, before, text.text, text.count, left_out, text.shared, encoding)
 
 
 def _steps(pointer: str, value: Any) -> FieldPath:
@@ -154,13 +165,14 @@ def _appended(path: FieldPath, judged: Any, written: Any) -> FieldPath | None:
 class FixedText:
     """A text whose documents are changed one field at a time.
 
-    Each change is verified before it is kept; `count` is the number of kept changes.
+    Each change is verified before it is kept; `count` is the number of kept changes, `shared` that
+    of others.
     """
 
     def __init__(self, text: str, source: str) -> None:
         """Parse the text of a file. Raises DocumentError if it is not YAML."""
         self.text = text
-        self.count = 0
+        self.count = self.shared = 0
         self._source = source
         self._documents = self._parsed(text)
 
@@ -169,7 +181,7 @@ class FixedText:
 
         Return how many were left out because the text has other values than the rendered object.
         """
-        queues: dict[int, list[FieldChange]] = {}
+        queues: Queues = {}
         places = {each.place(): index for index, each in enumerate(self._documents)}
         left_out = 0
         for document, operation in fixes:
@@ -187,18 +199,24 @@ class FixedText:
                 queue.append(change)
         while any(queues.values()):
             batch = {index: queue.pop(0) for index, queue in queues.items() if queue}
-            self._carry_out(batch)
+            self._carry_out(batch, queues)
         return left_out
 
-    def _carry_out(self, batch: dict[int, FieldChange]) -> None:
+    def _carry_out(self, batch: dict[int, FieldChange], queues: Queues) -> None:
         """Apply as many of the changes as possible: if the whole batch fails, try each half."""
-        if not self._carried_out(batch) and len(batch) > 1:
+        if self._carried_out(batch, queues):
+            return
+        if len(batch) > 1:
             changes = list(batch.items())
             for part in (changes[: len(changes) // 2], changes[len(changes) // 2 :]):
-                self._carry_out(dict(part))
+                self._carry_out(dict(part), queues)
+        elif not self._carried_out(batch, queues, apart=True):
+            self.shared += 1
 
-    def _carried_out(self, batch: dict[int, FieldChange]) -> bool:
-        """Apply the changes.
+    def _carried_out(
+        self, batch: dict[int, FieldChange], queues: Queues, *, apart: bool = False
+    ) -> bool:
+        """Apply the changes, and those of the queues that the same text makes.
 
         Return False, with nothing changed, if the result is not exactly the intended one.
         """
@@ -206,16 +224,44 @@ class FixedText:
         edits, expected = list[TextEdit](), [each.value for each in self._documents]
         try:
             for index, change in batch.items():
-                edits.append(text.edit(self._documents[index].node, *change))
-                expected[index] = changed(expected[index], *change)
+                node, value = self._documents[index].node, expected[index]
+                edits.append(
+                    text.edit_apart(node, value, *change) if apart else text.edit(node, *change)
+                )
+                expected[index] = changed(value, *change)
             new = edited(self.text, edits)
             documents = self._parsed(new)
+            made = _made(batch, queues, expected, [each.value for each in documents])
         except (EditError, DocumentError, ValueError):
             return False
         if [each.value for each in documents] != expected:
             return False
-        self.text, self._documents, self.count = new, documents, self.count + len(batch)
+        for index, changes in made.items():
+            queues[index] = [each for each in queues[index] if each not in changes]
+        self.text, self._documents = new, documents
+        self.count += len(batch) + sum(map(len, made.values()))
         return True
 
     def _parsed(self, text: str) -> list[Document]:
         return list(parse_documents(text.encode(), self._source))
+
+
+def _made(
+    batch: Iterable[int], queues: Queues, expected: list[Any], found: list[Any]
+) -> dict[int, list[FieldChange]]:
+    """Return the queued changes that edits made, too, and add them to the expected values."""
+    made: dict[int, list[FieldChange]] = {}
+    if len(found) == len(expected):
+        for index in batch:
+            if found[index] != expected[index]:
+                made[index] = [each for each in queues[index] if _holds(found[index], each)]
+                for change in made[index]:
+                    expected[index] = changed(expected[index], *change)
+    return made
+
+
+def _holds(value: Any, change: FieldChange) -> bool:
+    try:
+        return bool(changed(value, *change) == value)
+    except EditError:
+        return False

@@ -301,6 +301,11 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             id="a separator with more",
         ),
         pytest.param(
+            "---\n\ufeffb: 2\n",
+            "x.yaml:2: not YAML: a byte order mark inside a document; remove it",
+            id="a byte order mark after the first line",
+        ),
+        pytest.param(
             "a: 1\n\ufeffb: 2\n",
             "x.yaml:2: not YAML: a byte order mark inside a document; remove it",
             id="a byte order mark inside",
