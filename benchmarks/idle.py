@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,15 +77,16 @@ def registering(cluster: Cluster) -> Idle:
 
 
 @contextmanager
-def registering_processes(cluster: Cluster, *options: str) -> Iterator[dict[str, Running]]:
+def registering_processes(
+    cluster: Cluster, *options: str, of_controller: Sequence[str] = ()
+) -> Iterator[dict[str, Running]]:
     """Run a controller that registers a webhook, and the webhook, by name, until the context exits.
 
-    Only the controller gets the option --kinds.
+    Both get the `options`; those `of_controller` only the controller.
     """
     plane = cluster.plane
     (port,) = free_ports(1)
     common = ("--namespace", HOME)
-    policies = () if "--kinds" in options else options
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
         empty = {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -95,10 +96,12 @@ def registering_processes(cluster: Cluster, *options: str) -> Iterator[dict[str,
         plane.kubectl("create", "-f", "-", input=json.dumps(empty))
     url = ("--webhook-configuration", "gatewright", "--webhook-url", f"https://127.0.0.1:{port}")
     with ExitStack() as stack:
-        controller = stack.enter_context(cluster.running("controller", *common, *options, *url))
+        controller = stack.enter_context(
+            cluster.running("controller", *common, *options, *of_controller, *url)
+        )
         pair = _pair(cluster, cluster.directory)
         listen = ("--listen", f"127.0.0.1:{port}", "--tls-cert", pair[0], "--tls-key", pair[1])
-        webhook = stack.enter_context(cluster.running("webhook", *common, *policies, *listen))
+        webhook = stack.enter_context(cluster.running("webhook", *common, *options, *listen))
         deadline = time.monotonic() + READY_WITHIN
         while "validate" not in registered(plane):
             if time.monotonic() > deadline:

@@ -20,6 +20,8 @@ from controller.registration.enforcement_answers import (
     ADMITTED,
     FORBIDDEN,
     NO_REQUEST,
+    OF_NAMESPACES,
+    UNANSWERED,
     Enforcement,
     ProbeRequest,
     judge_error,
@@ -131,6 +133,7 @@ class EnforcementProbe:
         if engine is not self._seen:
             self._follow(engine)
         left, deriving = int(MAX_REQUESTS * AGAIN / INTERVAL), 0.0
+        chosen = list[_Measured]()
         for measured in self._due():
             if measured.requests is None:
                 if deriving > MAX_DERIVING:
@@ -141,7 +144,9 @@ class EnforcementProbe:
             left -= len(measured.requests or ())
             if left < 0 or engine is not self._engine():
                 break
-            await self._measure(measured)
+            chosen.append(measured)
+        # At once: a webhook that does not answer delays only its own policies.
+        await asyncio.gather(*map(self._measure, chosen))
         return Result(AGAIN)
 
     def _follow(self, engine: Engine) -> None:
@@ -220,8 +225,10 @@ class EnforcementProbe:
         measured.at = self._clock()
         known = measured.known.status if measured.known is not None else None
         measured.suspected = new.status not in ("True", known) and not measured.suspected
-        if new.status != "True":
-            measured.requests = None  # derived again: a namespace may be gone
+        if new.status != "True" and new.reason not in UNANSWERED:
+            measured.requests = None  # derived again: a namespace may be gone, or have other labels
+        if any(each.reason in OF_NAMESPACES for each in results):
+            self._groups = None
         if measured.suspected or new == measured.known:
             return
         measured.known = new

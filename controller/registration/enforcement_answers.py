@@ -10,6 +10,12 @@ from webhook.engine import BoundPolicy
 
 ENFORCED = "Enforced"
 FORBIDDEN = "Forbidden"
+OF_NAMESPACES = frozenset({FORBIDDEN, "NotFound"})
+"""Reasons of the API server for a namespace that is gone, or being deleted."""
+UNANSWERED = frozenset(
+    {"InternalError", "ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"}
+)
+"""Reasons that say nothing about the request: the same one can be sent again."""
 MAX_TEXT = 300  # characters of the API server's text in a message
 
 EnforcementStatus = Literal["True", "False", "Unknown"]

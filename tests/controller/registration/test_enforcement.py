@@ -197,6 +197,31 @@ async def test_a_namespace_that_is_gone_is_replaced(measuring):
     assert await measuring.after(10) == ("False", "Admitted")
 
 
+async def test_a_namespace_that_is_being_deleted_is_replaced(measuring):
+    """No alarm: the namespaces are listed again before the answer is confirmed."""
+    measuring.server.create(NAMESPACE, {"metadata": {"name": "zoo"}})
+    await measuring.after(0)
+    await measuring.after(60)
+    await measuring.after(10)
+    measuring.server.delete(NAMESPACE, "shop")
+    measuring.server.fail(1, 403, method="POST")
+    measuring.changed.clear()
+    await measuring.after(60)
+    assert await measuring.after(10) == ("False", "Admitted")
+    assert measuring.changed == []
+
+
+async def test_a_request_without_an_answer_is_sent_again_as_it_is(measuring):
+    """Finding others takes time, in which an outage is not reported."""
+    measuring.engine = Engine(policies("limits", "limits-2"))
+    measuring.server.fail(100, 500, method="POST")
+    await measuring.after(0)
+    for _ in range(5):
+        await measuring.after(60)
+    assert await measuring.after(10) == ("Unknown", "InternalError")
+    assert measuring.tried == 2
+
+
 async def test_a_policy_that_denies_nothing_has_no_result(measuring):
     """A policy that only warns is not measured; its old result goes."""
     await measuring.after(0)
