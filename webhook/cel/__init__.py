@@ -19,10 +19,11 @@ from webhook.cel.errors import (
 )
 from webhook.cel.functions import Frame
 from webhook.cel.program import Environment, Program, Variables
-from webhook.cel.reads import Steps, fields_read
+from webhook.cel.reads import PRESENCE, Steps, field_named, fields_read
 
 __all__ = [
     "BUDGET",
+    "PRESENCE",
     "BudgetError",
     "CelError",
     "CompileError",
@@ -34,5 +35,6 @@ __all__ = [
     "Steps",
     "UndefinedFieldError",
     "Variables",
+    "field_named",
     "fields_read",
 ]

@@ -3,17 +3,24 @@
 from collections.abc import Iterator
 
 from webhook.cel.parser import parse
-from webhook.cel.syntax import Call, Ident, Literal, Node, Select, below
+from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, below
 
 Steps = tuple[str, ...]
+PRESENCE = "has()"  # a step: of the field before it, only its presence or that of a key is read
 
 
 def fields_read(source: str) -> frozenset[Steps]:
     """Return the fields that an expression reads: a variable, and constant names below it.
 
-    `object.spec.containers.all(c, c.name != '')` reads `object.spec.containers`, and `c.name`.
+    `object.spec.containers.all(c, c.name != '')` reads `object.spec.containers`, and `c.name`;
+    `has(object.data)` reads `object.data`, `PRESENCE`, and `'a' in object.data` also that key.
     """
     return frozenset(_chains(parse(source)))
+
+
+def field_named(source: str) -> Steps:
+    """Return the field whose value an expression is; empty if it is anything else."""
+    return _chain(parse(source))
 
 
 def _chains(node: Node) -> Iterator[Steps]:
@@ -21,6 +28,15 @@ def _chains(node: Node) -> Iterator[Steps]:
     if steps := _chain(node):
         yield steps
         return
+    match node:
+        case Call(function="has", target=None, args=[tested]) if steps := _chain(tested):
+            yield (*steps, PRESENCE)
+            return
+        case Call(function="@in", args=[Literal(value=str(key)), map_or_list]) if steps := _chain(
+            map_or_list
+        ):
+            yield (*steps, PRESENCE, key)
+            return
     while isinstance(node, Select):
         node = node.operand
     for each in below(node):
@@ -38,5 +54,17 @@ def _chain(node: Node) -> Steps:
                 | Call(function="_[_]" | "_[?_]" | "_?._", args=[node, Literal(value=str(field))])
             ):
                 steps.append(field)
+            case Call(function="orValue", target=Select() | Call() as node, args=[default]) if (
+                _is_constant(default)
+            ):
+                continue
             case _:
                 return ()
+
+
+def _is_constant(node: Node) -> bool:
+    """Return whether a node is a literal, or an empty list or map."""
+    match node:
+        case Literal() | ListNode(items=[]) | MapNode(entries=[]):
+            return True
+    return False

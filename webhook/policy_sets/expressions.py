@@ -18,6 +18,7 @@ from webhook.cel import (
     Program,
     Steps,
     Variables,
+    field_named,
     fields_read,
 )
 from webhook.cel.admission_environment import ADMISSION, AUTHORIZER, with_variable, without_params
@@ -59,6 +60,7 @@ class Expressions:
         self._read: dict[
             str, set[Steps]
         ] = {}  # fields that each variable reads, also through other variables
+        self._aliases: dict[str, Steps] = {}  # the field that a variable is, if it is one
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
         self.conditions: list[tuple[str, Program]] = []
         self.annotations: list[tuple[str, Program]] = []
@@ -74,6 +76,8 @@ class Expressions:
             program = self._program(f"spec.variables[{index}].expression", variable.expression)
             self._variables[variable.name] = program
             self._read[variable.name] = self._read_by(program)
+            if field := field_named(program.source):
+                self._aliases[variable.name] = self._resolve(field)
             self._environment = with_variable(self._environment, variable.name, program.type)
         self.rules = [
             self._rule(f"spec.validations[{index}]", each)
@@ -115,10 +119,16 @@ class Expressions:
 
     def _read_by(self, program: Program) -> set[Steps]:
         """Return the fields that a program reads, also through variables."""
-        read = set(fields_read(program.source))
+        read = set(map(self._resolve, fields_read(program.source)))
         named = {steps[1:2] for steps in read if steps[0] == "variables"}
         by_name = self._read if () in named else {name for (name,) in named}
         return read.union(*(self._read[name] for name in by_name))
+
+    def _resolve(self, steps: Steps) -> Steps:
+        """Return the field that steps name, through a variable that is a field."""
+        if steps[0] == "variables" and steps[1:2] and steps[1] in self._aliases:
+            return (*self._aliases[steps[1]], *steps[2:])
+        return steps
 
     @property
     def depends_on_sender(self) -> bool:

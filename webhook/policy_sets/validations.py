@@ -1,12 +1,13 @@
 """One compiled validation: its violation, and whether it depends on the object alone."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from config.api.rules import Validation
 from config.field_paths import STEP, value_at
-from webhook.cel import CelError, Frame, Program, Steps
+from webhook.cel import PRESENCE, CelError, Frame, Program, Steps
 from webhook.engine import Violation
 from webhook.engine.request import what_is_written
 from webhook.engine.violation import shown
@@ -28,13 +29,21 @@ class CompiledValidation:
     # that the old object has too.
     is_about_object: bool
 
-    @property
-    def reads_beside_path(self) -> tuple[Steps, ...]:
-        """The fields that it reads besides the one at `path`, those below it and its parent."""
+    def beside_path(self, judged: dict[str, Any]) -> Iterator[Any]:
+        """Yield the values of the fields that it reads besides the one at `path`, and below it.
+
+        Of what `path` goes through, only the presence of fields, and of a map's keys, counts if it
+        reads no more.
+        """
         at = tuple(found[1] or found[2] for found in STEP.finditer(self.validation.path or ""))
-        is_of_map = at and not (at[-1].isdigit() or "=" in at[-1])
-        parent = at[:-1] if is_of_map else at
-        return tuple(each for each in self.reads if each != parent and each[: len(at)] != at)
+        for steps in self.reads:
+            length = steps.index(PRESENCE) if PRESENCE in steps else len(at) + 1
+            is_has = len(steps) == length + 1
+            if at[:length] == steps[:length] and (is_has or _is_key(at[length : length + 1])):
+                present = (*steps[:length], *steps[length + 1 :])
+                yield present == at[: len(present)] or _value(judged, present) is not None
+            elif not at or steps[: len(at)] != at:
+                yield _value(judged, steps)
 
     def worded(self, values: Frame) -> str:
         """Return the message of a violation."""
@@ -55,8 +64,7 @@ class CompiledValidation:
         path = self.validation.path or ""
         value = value_at(judged, path) if path else None
         found = "" if not path else "missing" if value is None else shown(value)
-        beside = self.reads if value is None else self.reads_beside_path
-        tested: Any = [value, *(_value(judged, steps) for steps in beside)]
+        tested: Any = [value, *self.beside_path(judged)]
         if not self.is_about_object:
             tested = object()
         id = f"validation: {self.program.source}"
@@ -70,11 +78,21 @@ def is_of_sender(steps: Steps) -> bool:
     return steps[0] in ("oldObject", "authorizer")
 
 
+def _is_key(step: Steps) -> bool:
+    """Return whether a step of a path is a key of a map, and not an item of a list."""
+    return bool(step) and not (step[0].isdigit() or "=" in step[0])
+
+
 def _value(object: dict[str, Any], steps: Steps) -> Any:
-    """Return the value of a field; for the object itself, the fields that its writers set."""
+    """Return the value of a field; for the object itself, the fields that its writers set.
+
+    Where only a presence is read, this is the field as a whole.
+    """
     if not steps:
         return what_is_written(object)
     value: Any = object
     for step in steps:
+        if step == PRESENCE:
+            break
         value = value.get(step) if isinstance(value, dict) else None
     return value

@@ -356,6 +356,9 @@ def test_an_update_tolerates_an_existing_violation():
         assert (len(outcome.violations), len(outcome.tolerated)) == (new, tolerated)
 
 
+NONE_IS_1 = "object.metadata.labels.all(key, object.metadata.labels[key] != '1')"
+
+
 @pytest.mark.parametrize(
     ("expression", "path", "change", "is_denied"),
     [
@@ -366,6 +369,38 @@ def test_an_update_tolerates_an_existing_violation():
         ("'x' in object.metadata.labels", "metadata.labels[b]", {"labels": {"a": "2"}}, False),
         ("'x' in object.metadata.labels", "metadata.labels[b]", {"labels": {"b": "2"}}, True),
         ("'x' in object.metadata.labels", "metadata.name", {"labels": {"a": "2"}}, True),
+        ("'x' in variables.labels", "metadata.labels[b]", {"labels": {"a": "2"}}, False),
+        (NONE_IS_1, "metadata.name", {"labels": {"a": "2"}}, True),
+        (NONE_IS_1, "metadata.labels[b]", {"labels": {"a": "evil"}}, True),
+        (NONE_IS_1, "metadata.labels[b]", {"spec": {"paused": True}}, False),
+        (
+            NONE_IS_1.replace("object.metadata", "variables"),
+            "metadata.labels[b]",
+            {"labels": {"a": "evil"}},
+            True,
+        ),
+        (
+            "has(object.metadata.labels) && 'x' in object.metadata.labels",
+            "metadata.labels[x]",
+            {"labels": {"a": "2"}},
+            False,
+        ),
+        (
+            "has(object.metadata.labels) && size(object.metadata.labels) > 5",
+            "metadata.labels[x]",
+            {"labels": {"a": "2"}},
+            True,
+        ),
+        (
+            "object.metadata.?labels.orValue({})['b'] == '2'",
+            "metadata.labels[b]",
+            {"labels": {"a": "2"}},
+            False,
+        ),
+        ("has(object.spec.x)", "metadata.name", {"spec": {"replicas": 500}}, False),
+        ("'c' in object.spec.list", "spec.list[0]", {"spec": {"list": ["a", "d"]}}, True),
+        ("!has(object.spec.replicas)", "metadata.name", {"spec": {"replicas": 500}}, True),
+        ("object.spec == {}", "spec.replicas", {"spec": {"paused": True}}, True),
         ("!('b' in object.spec.list)", "spec.list[0]", {"spec": {"list": ["a", "b", "b"]}}, True),
         ("!('b' in object.spec.list)", "spec.list[0]", {"spec": {"paused": True}}, False),
     ],
@@ -381,7 +416,10 @@ def test_a_path_beside_the_field_that_a_rule_reads_hides_no_change(
     }
     metadata = old["metadata"] | {"labels": labels | change.get("labels", {})}
     new = old | {"metadata": metadata, "spec": old["spec"] | change.get("spec", {})}
-    variables = [{"name": "replicas", "expression": "object.spec.replicas"}]
+    variables = [
+        {"name": "replicas", "expression": "object.spec.replicas"},
+        {"name": "labels", "expression": "object.metadata.?labels.orValue({})"},
+    ]
     rule = {"expression": expression, "path": path}
     engine = Engine([bound(validations=[rule], variables=variables)])
     verdict = engine.validate(ask(new, "Deployment", old_object=old, operation="UPDATE"))
