@@ -1,4 +1,6 @@
-"""Which database versions can open the data of others; used at admission and by the planners.
+"""Which versions of databases and queues can open the data of others.
+
+Admission and the planners use it.
 
 A PostgreSQL with a later version is admitted, and its condition reports that upgrades are not
 supported.
@@ -9,6 +11,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MYSQL = re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?")
+# Versions that a queue may have. An upgrade within a major version needs no step between.
+QUEUES = {
+    "rabbitmq": re.compile(r"4(\.[0-9]+){0,2}"),
+    "nats": re.compile(r"2\.[0-9]+(\.[0-9]+)?"),
+}
 MYSQL_SERIES = ("5.7", "8.0", "8.4", "9")  # an upgrade goes through each series
 
 
@@ -30,6 +37,8 @@ def refusal(type: str, version: str, data: str) -> IncompatibleVersion | None:
     """
     if type == "mysql":
         return _of_mysql(version, data)
+    if type in QUEUES:
+        return _of_queue(type, version, data)
     if version == data:
         return None
     cannot_open = f"which PostgreSQL {version} cannot open"
@@ -61,6 +70,17 @@ def _of_mysql(version: str, data: str) -> IncompatibleVersion | None:
     if _series(version) in (_series(data), above):
         return None
     return IncompatibleVersion(rule, f"set it to {above} first, and continue when that is ready")
+
+
+def _of_queue(type: str, version: str, data: str) -> IncompatibleVersion | None:
+    """Return why a queue's server cannot open data: that of a later version."""
+    pattern = QUEUES[type]
+    is_known = pattern.fullmatch(version) and pattern.fullmatch(data)
+    # "4" is the newest 4.x, which nothing is later than.
+    if not is_known or len(_number(version)) == 1 or _number(version) >= _number(data):
+        return None
+    rule = f"{type} {version} cannot open the data of {data}"
+    return IncompatibleVersion(rule, f"set it back to {data}, or use another queue")
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""AppStack: database, cache, backend and frontend, each optional, created one after the other."""
+"""AppStack: database, cache, queue, backend and frontend, each optional, created in order."""
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from config.api.components import (
     ComponentsStatus,
     Database,
     EnvironmentName,
+    Queue,
     ServiceWorkload,
     Workload,
     ready_column,
@@ -24,6 +25,7 @@ class AppStackSpec(ApiModel):
     )
     database: Database | None = Field(None, description="The database server.")
     cache: CacheComponent | None = Field(None, description="The cache of backend and frontend.")
+    queue: Queue | None = Field(None, description="The message queue of the backend.")
     backend: Workload | None = Field(None, description="The workload that uses the database.")
     frontend: Workload | None = Field(None, description="The workload that uses the backend.")
     services: list[ServiceWorkload] = SERVICES
@@ -42,6 +44,7 @@ class AppStack(CustomResource):
             Column("Phase", ".status.phase", description="Deploying, Running, Degraded or Failed."),
             ready_column("Database"),
             ready_column("Cache"),
+            ready_column("Queue", wide=True),
             ready_column("Backend"),
             ready_column("Frontend"),
             AGE,

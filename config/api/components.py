@@ -1,4 +1,4 @@
-"""Types that AppStack and EcommercePlatform share: database, cache, backend, frontend."""
+"""Types that AppStack and EcommercePlatform share: database, cache, queue, backend, frontend."""
 
 from typing import Annotated, Any, Literal
 
@@ -117,6 +117,37 @@ class CacheComponent(ApiModel):
     )
 
 
+class Queue(ApiModel):
+    """The message queue: one server whose messages survive its pod."""
+
+    type: Literal["rabbitmq", "nats"] = Field(
+        "rabbitmq", description="Queue software: RabbitMQ, or NATS with JetStream. Immutable."
+    )
+    version: ComponentVersion | None = Field(
+        None,
+        description='Its version, in quotes: of rabbitmq such as "4.2" (the default), of nats such '
+        'as "2.14" (the default). It cannot go down.',
+    )
+    storage: QuantityText | None = Field(
+        None,
+        description="Size of its volume, rounded up to whole Gi; by default 1Gi in development, "
+        "5Gi in staging, 10Gi in production.",
+    )
+    storage_class_name: ObjectName | None = Field(
+        None, description="Storage class of the volume; the cluster's default if unset. Immutable."
+    )
+    resources: ResourceRequirements | None = Field(
+        None,
+        description="Compute resources of the server; each amount by default that of the "
+        "environment.",
+    )
+    deletion_policy: Literal["Retain", "Delete"] = Field(
+        "Retain",
+        description="What happens to the volume when the queue is deleted: Retain keeps the "
+        "messages.",
+    )
+
+
 class Workload(ApiModel):
     """An application workload: a Deployment and a Service."""
 
@@ -190,7 +221,9 @@ class ComponentsStatus(Status):
     endpoints: dict[str, str] | None = Field(None, description="URL of each component, by name.")
 
 
-def ready_column(component: str) -> Column:
+def ready_column(component: str, *, wide: bool = False) -> Column:
     """Return the column with a component's readiness."""
     path = f'.status.conditions[?(@.type=="{component}Ready")].status'
-    return Column(component, path, description=f"Whether the {component.lower()} is ready.")
+    return Column(
+        component, path, description=f"Whether the {component.lower()} is ready.", wide=wide
+    )

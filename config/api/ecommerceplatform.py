@@ -8,6 +8,7 @@ from config.api.components import (
     ComponentsStatus,
     Database,
     EnvironmentName,
+    Queue,
     ServiceWorkload,
     Workload,
     ready_column,
@@ -47,6 +48,9 @@ class EcommercePlatformSpec(ApiModel):
     cache: CacheComponent = Field(
         CacheComponent.model_construct(), description="The cache of backend and frontend."
     )
+    queue: Queue | None = Field(
+        None, description="The message queue of the backend; without it, none is created."
+    )
     monitoring: Monitoring = Field(Monitoring.model_construct(), description="Metrics and alerts.")
     host: str | None = Field(
         None,
@@ -80,6 +84,7 @@ class EcommercePlatform(CustomResource):
             ),
             Column("Phase", ".status.phase", description="Deploying, Running, Degraded or Failed."),
             ready_column("Database"),
+            ready_column("Queue", wide=True),
             ready_column("Backend"),
             ready_column("Frontend"),
             Column("Host", ".spec.host", description="DNS name of the Ingress."),

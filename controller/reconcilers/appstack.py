@@ -1,4 +1,4 @@
-"""AppStack: database, cache, backend and frontend, each created once those before are ready."""
+"""AppStack: database, cache, queue, backend and frontend, each once those before are ready."""
 
 from datetime import datetime
 
@@ -15,16 +15,14 @@ from controller.reconcilers.components import (
 )
 from controller.reconcilers.databases import (
     BACKUPS,
-    INDEX,
     OWNED,
-    READS_CLAIMS,
     READS_JOBS,
-    by_parent,
     database,
     variables,
     without_database,
 )
 from controller.reconcilers.labels import inherited
+from controller.reconcilers.queues import queue, queue_variables
 from controller.reconcilers.resources import (
     BACKUP,
     CLAIM,
@@ -34,6 +32,7 @@ from controller.reconcilers.resources import (
     STORAGE_CLASS,
 )
 from controller.reconcilers.rollup import rolled_up
+from controller.reconcilers.servers import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.services import INDEX as SERVICES
 from controller.reconcilers.services import READS_SERVICES, by_uid, services
 from controller.reconcilers.tiers import TIERS
@@ -61,8 +60,9 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
     caches = cache(parent, spec.cache) if spec.cache else without_cache(parent)
     login = variables(parent, spec.database) if spec.database else []
     cache_url = url_variable("CACHE_URL", caches)
+    messages, queue_login = queue(parent, spec.queue), queue_variables(parent, spec.queue)
     backend = (
-        workload(parent, "backend", spec.backend, [*login, *cache_url])
+        workload(parent, "backend", spec.backend, [*login, *cache_url, *queue_login])
         if spec.backend
         else without_workload(parent, "backend")
     )
@@ -73,14 +73,14 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
         if spec.frontend
         else without_workload(parent, "frontend")
     )
-    components = [stores, caches, backend, frontend]
+    components = [stores, caches, messages, backend, frontend]
     in_order = [(component, components[:index]) for index, component in enumerate(components)]
     further = services(
         parent,
         stack.uid,
         spec.services,
         {component.name: component for component in components},
-        {"database": login},
+        {"database": login, "queue": queue_login},
     )
     return rolled_up(stack, [*in_order, *further])
 

@@ -70,6 +70,11 @@ class Component(NamedTuple):
             note=self.note or waiting,
         )
 
+    def failed(self, problem: Problem) -> "Component":
+        """Return it as not ready, for a problem that only a change of the spec solves."""
+        whole = Problem(f"{self.title} {self.doing}: {problem.message}", problem.reason)
+        return self._replace(ready=False, note=problem, problem=whole)
+
     @property
     def title(self) -> str:
         """Its name in conditions."""

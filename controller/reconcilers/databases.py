@@ -5,26 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from config.api.components import Database
 from config.api.meta import Condition
-from config.quantities import MILLI
 from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.backup_runs import BACKED_UP
-from controller.reconcilers.claims import (
-    Requested,
-    amount,
-    dump_patches,
-    largest,
-    volumes,
-    without_class,
-)
+from controller.reconcilers.claims import dump_patches, largest, without_class
 from controller.reconcilers.component import ChildKey, Component, ComponentsParent, removed, without
 from controller.reconcilers.dumps import DumpState, state_of
-from controller.reconcilers.images import image
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql import MYSQL_LABELS
-from controller.reconcilers.mysql_versions import versions
-from controller.reconcilers.readiness import rolled_out
-from controller.reconcilers.removal import removal
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import (
     BACKUP,
@@ -35,8 +22,18 @@ from controller.reconcilers.resources import (
     SERVICE,
     STATEFUL_SET,
 )
+from controller.reconcilers.servers import (
+    INDEX,
+    Server,
+    ServerSettings,
+    claims_of,
+    password,
+    serve,
+    storage_of,
+    whole_gibi,
+)
 from controller.runtime.kind import Reads
-from controller.runtime.plan import Apply, Observed, Problem, Write
+from controller.runtime.plan import Apply, Problem, Write
 from controller.runtime.status import of_type, ready_in
 from kube.resource import JsonObject, Resource
 
@@ -46,7 +43,6 @@ BACKUPS = (CRON_JOB, BACKUP)
 PORTS = {"postgresql": 5432, "mysql": mysql.PORT}
 DEFAULT_POSTGRESQL = "17"
 NAME = LOGIN = "app"  # the one database and its owner
-GIBI = 2**30 * MILLI  # in thousandths of a byte
 # Reasons of a child that starts, changes, or was ready.
 WAITING = frozenset({"Progressing", "Updating", "Degraded"})
 FIELD = re.compile(r"(^|; )(spec\.\w+)")  # the field at the start of each problem's text
@@ -58,9 +54,7 @@ def _by_server(job: JsonObject) -> Iterator[str]:
         yield label.removesuffix("-backup")
 
 
-INDEX = "database"  # the name of a MySQL server, or of its backups
-OF_MYSQL = ",".join(f"{key}={value}" for key, value in MYSQL_LABELS.items())
-READS_CLAIMS = Reads(CLAIM, {INDEX: by_label("app")}, OF_MYSQL)
+OF_MYSQL = ",".join(f"{key}={value}" for key, value in mysql.MYSQL.labels.items())
 READS_JOBS = Reads(JOB, {INDEX: _by_server}, OF_MYSQL)  # of dumps
 POSTGRESQL_ORIGIN = {
     **metadata_origin(),
@@ -72,11 +66,6 @@ POSTGRESQL_ORIGIN = {
     "spec.backup": "spec.database.backup",
     "spec.resources": "spec.database.resources",
 }
-
-
-def by_parent(parent: JsonObject) -> Iterator[str]:
-    """Yield the name of the MySQL server of a stored AppStack or EcommercePlatform."""
-    yield f"{parent['metadata']['name']}-db"
 
 
 def database(
@@ -145,14 +134,14 @@ def _postgresql(
         "spec": {
             **chosen,
             "version": spec.version or had.get("version") or DEFAULT_POSTGRESQL,
-            "storage": _storage(parent, spec, had.get("storage")),
+            "storage": storage_of(spec.storage, parent.tier.storage, had.get("storage")),
             "deletionPolicy": spec.deletion_policy,
             "replicas": spec.replicas or parent.tier.replicas,
             "backup": {**backup, "enabled": backup.get("enabled", parent.tier.backup)},
             "users": [{"name": LOGIN}],
             "databases": [{"name": NAME, "owner": LOGIN}],
             "monitoring": {"enabled": bool(monitored)},
-            "resources": _resources(parent, spec),
+            "resources": completed(spec.resources, parent.tier.database),
         },
     }
     ready, note = _is_ready(child)
@@ -165,10 +154,6 @@ def _postgresql(
     if backed_up is None:
         return component
     return component._replace(dumps=DumpState([Condition.model_validate(backed_up)]))
-
-
-def _resources(parent: ComponentsParent, spec: Database) -> JsonObject:
-    return completed(spec.resources, parent.tier.database)
 
 
 def _is_ready(child: JsonObject | None) -> tuple[bool, str | Problem]:
@@ -195,52 +180,35 @@ def _parent_field(found: re.Match[str]) -> str:
 
 
 def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:
-    observed = parent.observed
-    stored, claims = observed.child(STATEFUL_SET, name), _claims_of(observed, name)
-    ready, note = rolled_out(stored, 1)
-    version = versions(spec.version, stored, claims, is_ready=ready)
-    volume = Requested(
-        _storage(parent, spec, largest(claims)),
+    settings = ServerSettings(
+        spec.version,
+        spec.storage,
+        parent.tier.storage,
         spec.storage_class_name,
-        {**parent.labels, **version.labels},
-        "spec.database",
+        spec.resources,
+        parent.tier.database,
+        spec.deletion_policy,
     )
-    server = mysql.Server(
-        name=name,
-        namespace=parent.namespace,
-        labels=parent.labelled("database"),
-        version=version.server,
-        image=image(observed.settings, "mysql", version.server),
-        volume=volume,
-        deletion_policy=spec.deletion_policy,
-        resources=_resources(parent, spec),
+    server, component = serve(parent, mysql.MYSQL, name, settings, mysql.pod)
+    dumps = claims_of(parent.observed, mysql_backups.name_of(name))
+    component = component._replace(
+        url=parent.url("mysql", "db", PORTS["mysql"]),
+        writes=[*component.writes, *_mysql_backups(parent, server, spec, dumps)],
     )
-    kept = volumes(volume, stored, mysql.claim_template(server), claims, observed)
-    left = removal(spec.deletion_policy, stored, claims, is_deleting=parent.is_deleting)
-    dumps = _claims_of(observed, mysql_backups.name_of(name))
-    writes = [
-        *mysql.writes(server, kept.template, stored),
-        *kept.patches,
-        *_mysql_backups(parent, server, spec, dumps),
-        *left.writes,
-    ]
-    url = parent.url("mysql", "db", PORTS["mysql"])
-    component = Component("database", writes, url=url, finalized=left.finalized)
     if _is_backed_up(parent, spec):
-        jobs = observed.find(JOB, INDEX, name)
+        jobs = parent.observed.find(JOB, INDEX, name)
         backups = mysql_backups.name_of(name)
-        dumps_now = state_of(backups, observed, jobs, parent.conditions, parent.now)
+        dumps_now = state_of(backups, parent.observed, jobs, parent.conditions, parent.now)
         component = component._replace(dumps=dumps_now)
-    if wrong := version.wrong or next(iter(kept.problems), None):
-        problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
-        return component._replace(ready=False, note=wrong, problem=problem)
-    needed = [*claims, *(dumps if _dumps_to_a_claim(parent, spec) else ())]
-    without_volume = without_class(needed, observed)
-    return component._replace(ready=ready and not without_volume, note=without_volume or note)
+    needed = dumps if _dumps_to_a_claim(parent, spec) else ()
+    without_volume = without_class(needed, parent.observed)
+    if component.problem is None and without_volume:
+        return component._replace(ready=False, note=without_volume)
+    return component
 
 
 def _mysql_backups(
-    parent: ComponentsParent, server: mysql.Server, spec: Database, claims: Sequence[JsonObject]
+    parent: ComponentsParent, server: Server, spec: Database, claims: Sequence[JsonObject]
 ) -> list[Write]:
     """Return the writes for the requested backups, and the deletions of obsolete objects."""
     volume = server.volume._replace(labels=parent.labels)
@@ -265,15 +233,6 @@ def _dumps_to_a_claim(parent: ComponentsParent, spec: Database) -> bool:
     return _is_backed_up(parent, spec) and spec.backup.destination is None
 
 
-def _claims_of(observed: Observed, name: str) -> list[JsonObject]:
-    """Return the existing claims of a MySQL server, or of its backups."""
-    return [
-        claim
-        for claim in observed.find(CLAIM, INDEX, name)
-        if "deletionTimestamp" not in claim["metadata"]
-    ]
-
-
 def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[ChildKey]:
     resources = (each for each in (CRON_JOB, BACKUP) if each not in but)
     return [(each, mysql_backups.name_of(name)) for each in resources]
@@ -283,9 +242,9 @@ def variables(parent: ComponentsParent, spec: Database) -> Sequence[JsonObject]:
     """Return a backend's environment: endpoint and credentials of its database."""
     name, type = parent.named("db"), type_of(parent, spec)
     if type == "mysql":
-        password = mysql.password(name, "password")
+        login_password = password(name, mysql.MYSQL, "password")
     else:
-        password = {"secretKeyRef": {"name": f"{name}-user-{LOGIN}", "key": "password"}}
+        login_password = {"secretKeyRef": {"name": f"{name}-user-{LOGIN}", "key": "password"}}
     login = (
         "$(DATABASE_USER):$(DATABASE_PASSWORD)@$(DATABASE_HOST):$(DATABASE_PORT)/$(DATABASE_NAME)"
     )
@@ -294,22 +253,6 @@ def variables(parent: ComponentsParent, spec: Database) -> Sequence[JsonObject]:
         {"name": "DATABASE_PORT", "value": str(PORTS[type])},
         {"name": "DATABASE_NAME", "value": NAME},
         {"name": "DATABASE_USER", "value": LOGIN},
-        {"name": "DATABASE_PASSWORD", "valueFrom": password},
+        {"name": "DATABASE_PASSWORD", "valueFrom": login_password},
         {"name": "DATABASE_URL", "value": f"{type}://{login}"},
     ]
-
-
-def _storage(parent: ComponentsParent, spec: Database, had: str | None) -> str:
-    """Return the size in whole Gi.
-
-    The default is that of the environment; an existing volume that is larger keeps its size.
-    """
-    if spec.storage is not None:
-        return whole_gibi(spec.storage)
-    default = parent.tier.storage
-    return whole_gibi(default if had is None or amount(had) <= amount(default) else had)
-
-
-def whole_gibi(storage: int | str) -> str:
-    """Return a size in whole Gi, rounded up: 1Ti is 1024Gi."""
-    return f"{-(-amount(storage) // GIBI)}Gi"  # rounded up

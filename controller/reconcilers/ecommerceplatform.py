@@ -1,4 +1,4 @@
-"""EcommercePlatform: database, cache, backend, frontend, monitoring and Ingress, in order."""
+"""EcommercePlatform: database, cache, queue, workloads, monitoring and Ingress, in order."""
 
 from datetime import datetime
 
@@ -9,11 +9,8 @@ from controller.reconcilers.component import Component, ComponentsParent, withou
 from controller.reconcilers.components import WORKLOAD, cache, url_variable, workload
 from controller.reconcilers.databases import (
     BACKUPS,
-    INDEX,
     OWNED,
-    READS_CLAIMS,
     READS_JOBS,
-    by_parent,
     database,
     variables,
 )
@@ -24,14 +21,17 @@ from controller.reconcilers.monitoring import (
     annotations,
     monitoring,
 )
+from controller.reconcilers.queues import queue, queue_variables
 from controller.reconcilers.resources import (
     BACKUP,
     CLAIM,
     INGRESS,
     SECRET,
+    STATEFUL_SET,
     STORAGE_CLASS,
 )
 from controller.reconcilers.rollup import rolled_up
+from controller.reconcilers.servers import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.services import INDEX as SERVICES
 from controller.reconcilers.services import READS_SERVICES, by_uid, services
 from controller.reconcilers.tiers import TIERS
@@ -79,17 +79,18 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
     )
     cache_url = url_variable("CACHE_URL", caches)
     login = variables(parent, spec.database)
-    backend = application("backend", spec.backend, [*login, *cache_url])
+    messages, queue_login = queue(parent, spec.queue), queue_variables(parent, spec.queue)
+    backend = application("backend", spec.backend, [*login, *cache_url, *queue_login])
     frontend = application(
         "frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url]
     )
-    components = (stores, caches, backend, frontend)
+    components = (stores, caches, messages, backend, frontend)
     further = services(
         parent,
         platform.uid,
         spec.services,
         {component.name: component for component in components},
-        {"database": login},
+        {"database": login, "queue": queue_login},
         lambda port: annotations(parent, spec.monitoring, port),
     )
     scraped = ["backend", "frontend", *(each.name for each in spec.services)]
@@ -98,7 +99,8 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
         [
             (stores, ()),
             (caches, ()),
-            (backend, (stores,)),
+            (messages, ()),
+            (backend, (stores, messages)),
             (frontend, (backend,)),
             (monitoring(parent, spec.monitoring, scraped), (frontend,)),
             (ingress(parent, spec), (frontend,)),
@@ -151,7 +153,7 @@ ECOMMERCE_PLATFORM = PlannedKind(
     creates_only=(SECRET,),
     reads=(READS_CLAIMS, READS_CLASSES, READS_JOBS, READS_SERVICES),
     patches=(CLAIM,),
-    deletes=(*REMOVED, CLAIM, *BACKUPS),
+    deletes=(*REMOVED, STATEFUL_SET, CLAIM, *BACKUPS),
     optional=(STORAGE_CLASS, BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),
     indexes={INDEX: by_parent, SERVICES: by_uid},
     finalizer=FINALIZER,

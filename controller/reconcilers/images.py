@@ -1,4 +1,4 @@
-"""Registries of the images that Gatewright chooses: databases, caches, backups."""
+"""Registries of the images that Gatewright chooses: databases, caches, queues, backups."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,11 @@ PUBLISHED = {
     "gatewright-backup-postgresql": DOCKER_HUB,
     "mariadb": DOCKER_HUB,
     "mysql": DOCKER_HUB,
+    "nats": DOCKER_HUB,
     "pause": "registry.k8s.io",
     "postgres": DOCKER_HUB,
     "postgres-exporter": "quay.io/prometheuscommunity",
+    "rabbitmq": DOCKER_HUB,
     "valkey/valkey": DOCKER_HUB,
 }
 

@@ -4,7 +4,8 @@ from config.api.components import DatabaseBackup
 from controller.reconcilers import dumps, restricted
 from controller.reconcilers.claims import Requested, dump_claim, origin
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql import METADATA, MYSQL_LABELS, PORT, USER, Server
+from controller.reconcilers.mysql import MYSQL, PORT, USER
+from controller.reconcilers.servers import Server
 from controller.reconcilers.tiers import resources
 from controller.runtime.plan import Apply, Write
 from kube.resource import JsonObject
@@ -34,12 +35,12 @@ done
 CONTAINER = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
 SCHEDULE = {"spec.schedule": "spec.database.backup.schedule"}
 CRON_JOB_ORIGIN = SCHEDULE | {
-    **metadata_origin("spec.jobTemplate", "spec.jobTemplate.spec.template", own=MYSQL_LABELS),
+    **metadata_origin("spec.jobTemplate", "spec.jobTemplate.spec.template", own=MYSQL.labels),
     f"{CONTAINER}.image": "spec.database.version",
     f"{CONTAINER}.env[name=RETENTION]": "spec.database.backup.retention",
 }
 BACKUP_ORIGIN = SCHEDULE | {
-    **METADATA,
+    **MYSQL.metadata_origin,
     "spec.retention": "spec.database.backup.retention",
     "spec.destination": "spec.database.backup.destination",
 }
@@ -60,9 +61,9 @@ def writes(server: Server, spec: DatabaseBackup, volume: Requested) -> list[Writ
     if spec.destination is None:
         kept = server.metadata("mysql-backup", **own)
         field = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
-        come_from = METADATA | origin(field, "spec.database.storageClassName")
+        come_from = MYSQL.metadata_origin | origin(field, "spec.database.storageClassName")
         return [
-            dump_claim(kept, volume, adopt_labels={**MYSQL_LABELS, **own}, origin=come_from),
+            dump_claim(kept, volume, adopt_labels={**MYSQL.labels, **own}, origin=come_from),
             Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]

@@ -15,6 +15,8 @@ class Tier(NamedTuple):
     workload: JsonObject
     cache: JsonObject
     database: JsonObject
+    queue: JsonObject
+    queue_storage: str
     spread: bool = False  # anti-affinity and a PodDisruptionBudget for workloads
     alerts: bool = False
 
@@ -35,6 +37,8 @@ TIERS: Mapping[str, Tier] = {
         workload=resources("50m", "64Mi", "250m", "256Mi"),
         cache=resources("25m", "64Mi", "250m", "128Mi"),
         database=resources("100m", "512Mi", "1", "1Gi"),
+        queue=resources("50m", "256Mi", "500m", "512Mi"),
+        queue_storage="1Gi",
     ),
     "staging": Tier(
         replicas=2,
@@ -43,6 +47,8 @@ TIERS: Mapping[str, Tier] = {
         workload=resources("100m", "128Mi", "500m", "512Mi"),
         cache=resources("50m", "128Mi", "500m", "256Mi"),
         database=resources("250m", "1Gi", "1", "2Gi"),
+        queue=resources("100m", "512Mi", "1", "1Gi"),
+        queue_storage="5Gi",
     ),
     "production": Tier(
         replicas=3,
@@ -51,6 +57,8 @@ TIERS: Mapping[str, Tier] = {
         workload=resources("250m", "256Mi", "1", "1Gi"),
         cache=resources("100m", "256Mi", "1", "1Gi"),
         database=resources("500m", "2Gi", "2", "4Gi"),
+        queue=resources("250m", "1Gi", "1", "2Gi"),
+        queue_storage="10Gi",
         spread=True,
         alerts=True,
     ),

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+RABBITMQ = Path("/usr/lib/rabbitmq/bin")  # the scripts without Debian's check of the user
 POSTGRESQL = Path("/usr/lib/postgresql")  # where Debian keeps the servers of each version
 CLIENTS = "/usr/local/bin:/usr/bin:/bin"  # where the scripts of images look for clients
-SERVERS = f"{CLIENTS}:/usr/sbin"
+SERVERS = f"{CLIENTS}:/usr/sbin:{RABBITMQ}"
 PACKAGES = {
     "postgresql": ("psql", "pg_dump", "pg_dumpall", "pg_restore"),
     "mariadb-server": (
@@ -27,6 +28,8 @@ PACKAGES = {
         "mariadb-install-db",
         "mariadbd",
     ),
+    "rabbitmq-server": ("rabbitmq-server", "epmd"),
+    "amqp-tools": ("amqp-publish", "amqp-get", "amqp-declare-queue"),
     "rclone": ("rclone",),
 }
 

@@ -4,6 +4,8 @@ set -eu
 PATH=$PATH:/usr/sbin
 packages=""
 command -v mariadbd >/dev/null || packages="$packages mariadb-server"
+command -v amqp-publish >/dev/null || packages="$packages amqp-tools"
+ls /usr/lib/rabbitmq/bin/rabbitmq-server >/dev/null 2>&1 || packages="$packages rabbitmq-server"
 command -v rclone >/dev/null || packages="$packages rclone"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || packages="$packages postgresql"
 [ -n "$packages" ] || exit 0

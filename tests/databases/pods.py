@@ -31,6 +31,7 @@ class Machine:
         self.config_maps: dict[str, dict[str, str]] = {}
         self.secrets: dict[str, dict[str, str]] = {}
         self.names: dict[str, str] = {}
+        self.environment: dict[str, str] = {}  # of the images
         self.own(directory)
 
     def own(self, path: Path) -> Path:
@@ -113,7 +114,7 @@ class Pod:
 
     def environment(self, container: JsonObject) -> dict[str, str]:
         """Return the environment of a container's processes."""
-        values = {"PATH": self.machine.path, "HOSTNAME": self.name}
+        values = {"PATH": self.machine.path, "HOSTNAME": self.name, **self.machine.environment}
         for each in container.get("env", ()):
             source = each.get("valueFrom", {})
             if "fieldRef" in source:
@@ -124,7 +125,8 @@ class Pod:
                     source["secretKeyRef"]["key"]
                 ]
             else:
-                values[each["name"]] = self.here(each["value"])
+                text = re.sub(r"\$\((\w+)\)", lambda found: values[found[1]], each["value"])
+                values[each["name"]] = self.here(text)
         return values
 
     def start(self, container: str, *arguments: str) -> subprocess.Popen[bytes]:

@@ -64,6 +64,6 @@ def test_a_machine_without_servers_skips_with_one_line(tmp_path: Path) -> None:
     lines = [line for line in skipped.stdout.splitlines() if line.startswith("SKIPPED")]
     assert (skipped.returncode, len(lines)) == (0, 1), skipped.stdout
     assert lines[0].endswith(
-        "database tests need packages that are not installed: postgresql, mariadb-server, rclone (make databases)"
+        "database tests need packages that are not installed: postgresql, mariadb-server, rabbitmq-server, amqp-tools, rclone (make databases)"
     )
     assert ran("true").returncode == 1

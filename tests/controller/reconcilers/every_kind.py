@@ -91,6 +91,7 @@ MORE = """
     tlsSecretName: tls
     ingressClassName: nginx
     database: {type: mysql, storageClassName: fast, backup: {enabled: true}}
+    queue: {type: nats, storageClassName: fast}
     backend: &workload
       image: "shop/shop:2"
       readinessPath: /ready
@@ -134,6 +135,7 @@ MORE = """
     environment: production
     database: {type: mysql, storageClassName: fast, backup: *to-a-store}
     cache: {}
+    queue: {storageClassName: fast}
     backend: {image: "shop/shop:2", securityContext: {runAsUser: 101}, resources: {limits: {cpu: 1}}}
 - apiVersion: voting.schoolofdevops.com/v1
   kind: VoteConfig

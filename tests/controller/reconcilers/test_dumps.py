@@ -20,7 +20,7 @@ KINDS = {
         APP_STACK,
         {"database": {"type": "mysql", "backup": {"enabled": True}}},
         "shop-db-backup",
-        ("database", "shop-db"),
+        ("server", "shop-db"),
     ),
 }
 LATE = "Job shop-1: Job was active longer than specified deadline"

@@ -59,6 +59,7 @@ def test_each_waits_for_what_it_needs() -> None:
     } == {
         "database": (),
         "cache": (),
+        "queue": (),
         "backend": ("database",),
         "frontend": ("backend",),
         "monitoring": ("frontend",),

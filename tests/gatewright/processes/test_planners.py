@@ -271,6 +271,7 @@ def test_every_image_chosen_by_a_planner_is_known(registry):
         "pause",
         "postgres",
         "postgres-exporter",
+        "rabbitmq",
         "valkey",
         "gatewright-backup-postgresql",
     }
