@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.reviews.policy_sets import MATCHING, MORE
 from benchmarks.reviews.sections import CROWD
-from benchmarks.reviews.servers import FLOOR, GATEWRIGHT, HANDLER, TYPED
+from benchmarks.reviews.servers import FLOOR, GATEWRIGHT, HANDLER, PARTIAL, TYPED
 
 CROWD_BAR, MORE_BAR, LOADED_BAR, NEIGHBOUR_BAR, MEMORY_BAR, START_BAR = (
     0.5,
@@ -64,13 +64,45 @@ def bars(run: dict[str, Any]) -> Iterator[Bar]:
 
 def tables(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Yield title, columns and rows of each table."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (bar.what, f"{bar.found:g}{bar.unit}", f"{bar.most:g}{bar.unit}", _answer(bar))
         for bar in bars(run)
     ]
     yield "Bars", ("WHAT", "FOUND", "BAR", "MET"), rows
     if "bodies" in run:
         yield from _bodies(run["bodies"])
+    if "others" in run:
+        rows = [
+            (
+                each["about"],
+                f"{each['cpu']:.0f}",
+                f"{each['ratio']:.2f}x",
+                f"{each['p50']:.1f} / {each['p99']:.1f}",
+                str(each["errors"]),
+            )
+            for each in run["others"].values()
+        ]
+        yield (
+            "Reviews that the Go webhooks do not answer",
+            ("REVIEW", "CPU µs", "OF TYPED GO'S ALLOWED DEPLOYMENT", "p50 / p99 ms", "ERRORS"),
+            rows,
+        )
+    if "replicas" in run:
+        rows = [
+            (
+                who,
+                f"{each['rate']:,}",
+                f"{each['ratio']:.2f}x",
+                f"{each['p50']:.1f} / {each['p99']:.1f}",
+                str(each["errors"]),
+            )
+            for who, each in run["replicas"].items()
+        ]
+        yield (
+            "Replicas on two cores, which the client shares",
+            ("SERVER", "PER SECOND", "OF TYPED GO'S", "p50 / p99 ms", "ERRORS"),
+            rows,
+        )
     if "policies" in run:
         loaded = run["policies"]["loaded"].items()
         rows = [
@@ -120,14 +152,14 @@ def tables(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tup
 
 
 def _bodies(bodies: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
-    names = (GATEWRIGHT, FLOOR, TYPED, HANDLER)
+    names = (GATEWRIGHT, FLOOR, TYPED, PARTIAL, HANDLER)
     rows = []
     for name, body in bodies.items():
         costs = body["servers"]
         cpu = [f"{costs[who]['cpu']:.0f}" for who in names]
-        ratios = [f"{costs[who]['ratio']:.2f}x" for who in (GATEWRIGHT, FLOOR)]
+        ratios = [f"{costs[who]['ratio']:.2f}x" for who in (GATEWRIGHT, FLOOR, PARTIAL)]
         rows.append((name, body["about"], f"{body['bytes']:,}", *cpu, *ratios))
-    of_typed = ("OURS OF TYPED GO", "FLOOR OF TYPED GO")
+    of_typed = ("OURS OF TYPED GO", "FLOOR OF TYPED GO", "PARTIAL OF TYPED GO")
     columns = (
         "BODY",
         "REVIEW",
@@ -135,6 +167,7 @@ def _bodies(bodies: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list
         "OURS",
         "FLOOR",
         "TYPED GO",
+        "PARTIAL GO",
         "CONTROLLER-RUNTIME",
         *of_typed,
     )

@@ -173,14 +173,12 @@ def bodies() -> dict[str, Body]:
             "1 MB ConfigMap, which no policy judges",
             "/validate",
             _config_map(),
-            bar=0.15,
         ),
         _of(
             "custom",
             "1 MB custom resource, which no policy judges",
             "/validate",
             _custom(),
-            bar=0.15,
         ),
         _of("tiny", "4,300 containers: denied", "/validate", _tiny(), listed=False),
         _of(

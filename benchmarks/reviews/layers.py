@@ -36,7 +36,7 @@ def main(name: str = "config-map") -> None:
         for number in range(ROUNDS):
             for text, server in servers.items():
                 progress(f"round {number + 1} of {ROUNDS}")
-                load = Load(server, review, body.path, connections=CONNECTIONS, requests=REVIEWS)
+                load = Load([server], review, body.path, connections=CONNECTIONS, requests=REVIEWS)
                 rounds[text].append(load.start().result().cpu)
     progress("")
     rows = []

@@ -3,6 +3,7 @@
 import json
 import statistics
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,23 +26,35 @@ class Cost:
 class Load:
     """A connected client that waits for its start signal."""
 
-    def __init__(self, server: Server, body: Path, paths: str, **options: float) -> None:
-        """Connect the client; `options` are connections, requests and rate."""
-        flags = {"url": server.url, "trust": server.trust, "body": body, "paths": paths, **options}
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        body: Path,
+        paths: str,
+        *,
+        core: int | None = 1,
+        **options: float,
+    ) -> None:
+        """Connect the client; `options` are connections, requests and rate.
+
+        Several servers share the connections, as replicas behind a Service do.
+        """
+        urls, trust = ",".join(server.url for server in servers), servers[0].trust
+        flags = {"url": urls, "trust": trust, "body": body, "paths": paths, **options}
         command = [str(go_program("load")), *(f"-{name}={value}" for name, value in flags.items())]
         self._process = subprocess.Popen(  # noqa: S603
-            on_core(1, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            on_core(core, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
-            raise SystemExit(f"{server.name}: the client could not connect")
-        self._server = server
+            raise SystemExit(f"{servers[0].name}: the client could not connect")
+        self._servers = servers
         self._before = 0.0
 
     def start(self) -> "Load":
         """Start the load."""
         assert self._process.stdin is not None
-        self._before = cpu_seconds(self._server.pid)
+        self._before = self._used()
         self._process.stdin.write("\n")
         self._process.stdin.flush()
         return self
@@ -49,7 +62,7 @@ class Load:
     def result(self) -> Cost:
         """Wait for the end of the load."""
         output, _ = self._process.communicate()
-        used = cpu_seconds(self._server.pid) - self._before
+        used = self._used() - self._before
         found = json.loads(output)
         latencies = found["latencies"]
         cuts = statistics.quantiles(latencies, n=100, method="inclusive")
@@ -62,3 +75,6 @@ class Load:
             count / found["seconds"],
             int(found["errors"]),
         )
+
+    def _used(self) -> float:
+        return sum(cpu_seconds(server.pid) for server in self._servers)

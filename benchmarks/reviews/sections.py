@@ -10,10 +10,12 @@ from benchmarks.measured import megabytes, progress
 from benchmarks.reviews import verdicts
 from benchmarks.reviews.bodies import Body
 from benchmarks.reviews.load import Cost, Load
+from benchmarks.reviews.others import reviews, write_sets
 from benchmarks.reviews.policy_sets import MATCHING, MORE, write
-from benchmarks.reviews.servers import FLOOR, GATEWRIGHT, HANDLER, TYPED, Bench, Server
+from benchmarks.reviews.servers import FLOOR, GATEWRIGHT, HANDLER, PARTIAL, TYPED, Bench, Server
 
 CONNECTIONS, CROWD = 8, 200
+REPLICAS = (1, 2, 3)
 LARGE = 100_000  # bytes from which a body is sent a tenth as often
 LOADED = (10, 100, 1_000, 10_000)
 STARTS = 5
@@ -35,6 +37,7 @@ class Sections:
             stack.enter_context(bench.gatewright(self._policies)),
             stack.enter_context(bench.floor()),
             stack.enter_context(bench.go(TYPED)),
+            stack.enter_context(bench.go(PARTIAL)),
             stack.enter_context(bench.go(HANDLER)),
         ]
         self._files: dict[str, Path] = {}
@@ -139,10 +142,81 @@ class Sections:
             }
         return found
 
+    def others(self) -> Found:
+        """Return the cost of reviews that the Go webhooks do not answer.
+
+        `ratio` is the processor time as a share of typed Go's for the allowed Deployment.
+        """
+        asked, sets = reviews(), write_sets(self._bench.directory)
+        (typed,) = (server for server in self.servers if server.name == TYPED)
+        rounds: dict[str, list[Cost]] = {name: [] for name in (TYPED, *asked)}
+        with ExitStack() as stack:
+            servers = {
+                name: stack.enter_context(self._bench.gatewright(path, decides=False))
+                for name, path in sets.items()
+            }
+            for name, each in asked.items():
+                self._files[name] = self._bench.directory / f"{name}.json"
+                self._files[name].write_bytes(each.body)
+            for number in range(self._rounds):
+                progress(f"others: round {number + 1} of {self._rounds}")
+                rounds[TYPED].append(self._cost(typed, "allow"))
+                for name, each in asked.items():
+                    load = self._load(
+                        servers[each.policies],
+                        name,
+                        each.path,
+                        connections=CONNECTIONS,
+                        requests=self._reviews,
+                    )
+                    rounds[name].append(load.start().result())
+        beside = [cost.cpu for cost in rounds[TYPED]]
+        return {
+            name: {
+                "about": each.about,
+                "cpu": round(statistics.median(cost.cpu for cost in rounds[name]), 1),
+                "ratio": _ratio([cost.cpu for cost in rounds[name]], beside),
+                **_latencies(rounds[name]),
+            }
+            for name, each in asked.items()
+        }
+
+    def replicas(self) -> Found:
+        """Return the throughput of replicas on both cores, and of typed Go on both.
+
+        The client shares these cores.
+        """
+        rounds: dict[str, list[Cost]] = {}
+        with ExitStack() as stack:
+            ours = [
+                stack.enter_context(self._bench.gatewright(self._policies, core=None))
+                for _ in range(max(REPLICAS))
+            ]
+            typed = stack.enter_context(self._bench.go(TYPED, core=None))
+            groups = {f"{GATEWRIGHT}, replicas: {count}": ours[:count] for count in REPLICAS}
+            groups |= {f"{TYPED}, two cores": [typed]}
+            for number in range(self._rounds):
+                progress(f"replicas: round {number + 1} of {self._rounds}")
+                for name, servers in groups.items():
+                    load = Load(
+                        servers,
+                        self._files["allow"],
+                        "/validate",
+                        core=None,
+                        connections=2 * CONNECTIONS,
+                        requests=2 * self._reviews,
+                    )
+                    rounds.setdefault(name, []).append(load.start().result())
+        beside = [cost.rate for cost in rounds[f"{TYPED}, two cores"]]
+        return {
+            name: {"ratio": _ratio([cost.rate for cost in costs], beside), **_latencies(costs)}
+            for name, costs in rounds.items()
+        }
+
     def starts(self) -> dict[str, float]:
         """Return the median seconds from the start of a process to its first correct response."""
         found = {}
-        for name in (GATEWRIGHT, TYPED, HANDLER):
+        for name in (GATEWRIGHT, TYPED, PARTIAL, HANDLER):
             times = []
             for number in range(STARTS):
                 progress(f"start of {name}: {number + 1} of {STARTS}")
@@ -204,7 +278,7 @@ class Sections:
         )
 
     def _load(self, server: Server, name: str, paths: str, **options: float) -> Load:
-        return Load(server, self._files[name], paths, **options)
+        return Load([server], self._files[name], paths, **options)
 
 
 def _ratio(values: Sequence[float], beside: Sequence[float]) -> float:

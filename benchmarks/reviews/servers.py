@@ -1,4 +1,4 @@
-"""The compared servers: Gatewright, the baseline, and two webhooks in Go, each on the same core."""
+"""The compared servers: Gatewright, the floor, and three webhooks in Go, each on the same core."""
 
 import functools
 import os
@@ -26,7 +26,14 @@ from tests.controlplane.gobuild import build
 from tests.controlplane.processes import free_ports
 from tests.gatewright.started import COMMAND
 
-GATEWRIGHT, FLOOR, TYPED, HANDLER = "gatewright", "floor", "typed", "controller-runtime"
+GATEWRIGHT, FLOOR, TYPED, PARTIAL, HANDLER = (
+    "gatewright",
+    "floor",
+    "typed",
+    "partial",
+    "controller-runtime",
+)
+GO_PROGRAMS = {TYPED: "typed", PARTIAL: "partial", HANDLER: "handler"}
 STARTS_WITHIN = 180.0
 MODULE = ROOT / "benchmarks" / "webhooks"
 
@@ -65,10 +72,12 @@ class Bench:
         self._first = first
 
     @contextmanager
-    def gatewright(self, policies: Path, *options: str) -> Iterator[Server]:
-        """Run Gatewright's webhook with a policy set.
+    def gatewright(
+        self, policies: Path, *options: str, core: int | None = 0, decides: bool = True
+    ) -> Iterator[Server]:
+        """Run Gatewright's webhook with a policy set, on one core, or on all (None).
 
-        It has no cluster unless `options` name one.
+        It has no cluster unless `options` name one. `decides`: its set denies the first review.
         """
         port, metrics, health = free_ports(3)
         command = [
@@ -88,7 +97,7 @@ class Bench:
             *("--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"),
             *("--health-listen", f"127.0.0.1:{health}"),
         ]
-        with self._running(GATEWRIGHT, command, port) as server:
+        with self._running(GATEWRIGHT, command, port, core=core, decides=decides) as server:
             yield server
 
     @contextmanager
@@ -107,17 +116,17 @@ class Bench:
             yield server
 
     @contextmanager
-    def go(self, name: str) -> Iterator[Server]:
-        """Run a webhook in Go."""
+    def go(self, name: str, core: int | None = 0) -> Iterator[Server]:
+        """Run a webhook in Go, on one core, or on all (None)."""
         (port,) = free_ports(1)
-        program = go_program("typed" if name == TYPED else "handler")
+        program = go_program(GO_PROGRAMS[name])
         command = [
             str(program),
             f"-port={port}",
             f"-certificates={self.directory}",
             f"-production={LABELLED}",
         ]
-        with self._running(name, command, port) as server:
+        with self._running(name, command, port, core=core) as server:
             yield server
 
     @contextmanager
@@ -135,11 +144,17 @@ class Bench:
 
     @contextmanager
     def _running(
-        self, name: str, command: Sequence[str], port: int, *, decides: bool = True
+        self,
+        name: str,
+        command: Sequence[str],
+        port: int,
+        *,
+        decides: bool = True,
+        core: int | None = 0,
     ) -> Iterator[Server]:
         began = time.monotonic()
         with tempfile.TemporaryFile() as log:
-            process = subprocess.Popen(on_core(0, command), cwd=ROOT, stdout=log, stderr=log)  # noqa: S603
+            process = subprocess.Popen(on_core(core, command), cwd=ROOT, stdout=log, stderr=log)  # noqa: S603
             try:
                 while fault := self._fault(port, decides=decides):
                     if process.poll() is not None or time.monotonic() - began > STARTS_WITHIN:
@@ -161,10 +176,13 @@ class Bench:
         return verdicts.fault(response, self._first) if decides else ""
 
 
-def on_core(number: int, command: Sequence[str]) -> list[str]:
-    """Return a command that runs on one core: servers on the first, clients on the second."""
+def on_core(number: int | None, command: Sequence[str]) -> list[str]:
+    """Return a command that runs on one core: servers on the first, clients on the second.
+
+    None stands for all cores.
+    """
     cores = sorted(os.sched_getaffinity(0))
-    if len(cores) == 1 or not shutil.which("taskset"):
+    if number is None or len(cores) == 1 or not shutil.which("taskset"):
         return list(command)
     return ["taskset", "-c", str(cores[number]), *command]
 

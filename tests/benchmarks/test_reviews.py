@@ -8,6 +8,7 @@ from benchmarks.reviews import verdicts
 from benchmarks.reviews.bars import bars
 from benchmarks.reviews.bodies import bodies
 from benchmarks.reviews.document import BEGIN, END, written
+from benchmarks.reviews.others import reviews, write_sets
 from benchmarks.reviews.policy_sets import write
 from config.documents import read_documents
 from webhook import review
@@ -49,6 +50,33 @@ def test_each_body_gets_the_verdict_that_is_measured(engine, name):
     verdict = engine.mutate(request) if body.path == "/mutate" else engine.validate(request)
     response = verdicts.response_of(review.answer(request, verdict))
     assert verdicts.fault(response, body) == ""
+
+
+def test_each_other_review_is_judged_by_its_set(tmp_path):
+    """Its set is one of those that are written, and policies of it judge the review."""
+    engines = {
+        name: Engine(
+            load(
+                (each for path in sorted(place.iterdir()) for each in read_documents(path)),
+                catalogue(),
+            )
+        )
+        for name, place in write_sets(tmp_path).items()
+    }
+    judges = {
+        name: {
+            outcome.policy
+            for outcome in engines[each.policies]
+            .validate(review.read(each.body).with_looked_up({NAMESPACE_LABELS: {}}))
+            .outcomes
+        }
+        for name, each in reviews().items()
+        if each.path == "/validate"
+    }
+    assert judges["webapp"] >= {"webapp-rules", "replica-limits"}
+    assert "ecommerceplatform-rules" in judges["platform"]
+    assert "production/replicas" in judges["tenant"]
+    assert judges["presets"] >= {"baseline", "image-tags"}
 
 
 def test_each_small_review_has_its_own_bar():

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	url         = flag.String("url", "", "https://host:port")
+	urls        = flag.String("url", "", "https://host:port; several, by commas, share the connections, as those of a Service do")
 	paths       = flag.String("paths", "/validate", "paths, by commas, that each body goes to, one after another")
 	trust       = flag.String("trust", "", "file of the certificate authority")
 	file        = flag.String("body", "", "file of the body")
@@ -51,8 +51,10 @@ func main() {
 	}
 	var errors atomic.Int64
 	latencies := make([][]float64, *connections)
+	bases := strings.Split(*urls, ",")
+	base := func(index int) string { return bases[index%len(bases)] }
 	each(func(index int) {
-		if err := post(clients[index], body); err != nil {
+		if err := post(clients[index], base(index), body); err != nil {
 			log.Fatal(err)
 		}
 	})
@@ -67,7 +69,7 @@ func main() {
 				due = began.Add(time.Duration(float64(number) / *rate * float64(time.Second)))
 				time.Sleep(time.Until(due))
 			}
-			if err := post(clients[index], body); err != nil {
+			if err := post(clients[index], base(index), body); err != nil {
 				errors.Add(1)
 			}
 			latencies[index] = append(latencies[index], time.Since(due).Seconds()*1000)
@@ -88,9 +90,9 @@ func each(do func(int)) {
 	group.Wait()
 }
 
-func post(client *http.Client, body []byte) error {
+func post(client *http.Client, base string, body []byte) error {
 	for path := range strings.SplitSeq(*paths, ",") {
-		response, err := client.Post(*url+path, "application/json", bytes.NewReader(body))
+		response, err := client.Post(base+path, "application/json", bytes.NewReader(body))
 		if err != nil {
 			return err
 		}

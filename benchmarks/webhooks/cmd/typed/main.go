@@ -2,16 +2,11 @@
 package main
 
 import (
-	"crypto/tls"
 	"encoding/json"
-	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"path/filepath"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.invalid/webhooks"
 )
@@ -20,17 +15,7 @@ type decide func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse,
 
 func main() {
 	flags := webhooks.Parse()
-	namespaces := flags.Namespaces
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /validate", serve(namespaces, validate))
-	mux.HandleFunc("POST /mutate", serve(namespaces, mutate))
-	server := &http.Server{
-		Addr:      fmt.Sprintf("127.0.0.1:%d", flags.Port),
-		Handler:   mux,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13},
-	}
-	files := func(name string) string { return filepath.Join(flags.Certificates, name) }
-	log.Fatal(server.ListenAndServeTLS(files("tls.crt"), files("tls.key")))
+	flags.Serve(serve(flags.Namespaces, validate), serve(flags.Namespaces, mutate))
 }
 
 func serve(namespaces webhooks.Namespaces, decide decide) http.HandlerFunc {
@@ -53,13 +38,7 @@ func serve(namespaces webhooks.Namespaces, decide decide) http.HandlerFunc {
 			}
 		}
 		response.UID = review.Request.UID
-		answer, err := json.Marshal(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response})
-		if err != nil {
-			http.Error(writer, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		writer.Header().Set("Content-Type", "application/json")
-		writer.Write(answer)
+		webhooks.Answer(writer, review.TypeMeta, response)
 	}
 }
 
@@ -76,23 +55,7 @@ func validate(request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResp
 		}
 		found = webhooks.Worse(found, webhooks.Validate(before))
 	}
-	if len(found) == 0 {
-		return &admissionv1.AdmissionResponse{Allowed: true}, nil
-	}
-	return &admissionv1.AdmissionResponse{Result: &metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-		Message: webhooks.Message(found), Details: &metav1.StatusDetails{
-			Name: request.Name, Group: request.Kind.Group, Kind: request.Kind.Kind, Causes: causes(found),
-		},
-	}}, nil
-}
-
-func causes(found []webhooks.Violation) []metav1.StatusCause {
-	causes := make([]metav1.StatusCause, len(found))
-	for index, each := range found {
-		causes[index] = metav1.StatusCause{Type: metav1.CauseType(each.Policy), Message: each.Message, Field: each.Field}
-	}
-	return causes
+	return webhooks.Verdict(request.Name, request.Kind, found), nil
 }
 
 func mutate(request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
@@ -100,11 +63,5 @@ func mutate(request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRespon
 	if err != nil {
 		return nil, err
 	}
-	response := &admissionv1.AdmissionResponse{Allowed: true}
-	if operations := webhooks.Default(workload); operations != nil {
-		patchType := admissionv1.PatchTypeJSONPatch
-		response.PatchType = &patchType
-		response.Patch, err = json.Marshal(operations)
-	}
-	return response, err
+	return webhooks.Patched(workload)
 }
