@@ -107,11 +107,18 @@ class Observed:
     """The condition Enforced at the first alarm of each policy object."""
     samples: int = 0
     enforced: int = 0
+    requests: dict[str, float] = field(default_factory=dict)
+    unread: int = 0
+    """Times at which the metrics did not answer in time."""
 
     def read(self, controller: Running) -> dict[str, str]:
-        """Return the value of each policy now."""
-        with urllib.request.urlopen(controller.metrics, timeout=60) as answer:  # noqa: S310
-            text = answer.read().decode()
+        """Return the value of each policy now; none if the process does not answer in time."""
+        try:
+            with urllib.request.urlopen(controller.metrics, timeout=60) as answer:  # noqa: S310
+                text = answer.read().decode()
+        except OSError:
+            self.unread += 1
+            return {}
         self.requests = {status: float(value) for status, value in REQUESTS.findall(text)}
         return dict(VALUES.findall(text))
 
@@ -166,7 +173,10 @@ async def soak(client: Client, processes: dict[str, Running], seconds: float, se
         await asyncio.sleep(SAMPLE_EVERY)
     elapsed = time.monotonic() - began
     print(f"{elapsed / 60:.1f} min, changes: {dict(changes)}, seed {seed}")
-    print(f"samples: {observed.samples}, enforced: {observed.enforced}; others:")
+    print(
+        f"samples: {observed.samples}, enforced: {observed.enforced}, "
+        f"metrics without an answer: {observed.unread}; others:"
+    )
     print(observed.table(began) or "  none")
     sent = sum(observed.requests.values())
     print(f"dry runs a minute: {sent / (elapsed / 60):.1f}, by result: {observed.requests}")

@@ -160,6 +160,7 @@ class Checker:
                 planners,
                 now,
                 kinds=kinds,
+                custom=self._custom_types(),
                 more=more,
                 sources=paths,
             )
@@ -233,9 +234,15 @@ class Checker:
         """Return a result of `check` with what the API server would reject."""
         if self.command != "check" or self.subjects.sources is None or self.subjects.reviews:
             return result
+        return with_schema(result, document, self._custom_types())
+
+    def _custom_types(self) -> CustomTypes:
+        """Return the types of custom kinds whose definitions are among the subjects."""
         if self._custom is None:
-            self._custom = CustomTypes.of(each.value for each in self.subjects.sources.documents)
-        return with_schema(result, document, self._custom)
+            sources = self.subjects.sources
+            documents = () if sources is None else sources.documents
+            self._custom = CustomTypes.of(each.value for each in documents)
+        return self._custom
 
     async def _pass(self, live: "Live | None", images: Mapping[str, Any]) -> None:
         """Judge every subject once; `images` are the results of image look-ups."""

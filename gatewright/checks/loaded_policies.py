@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
@@ -21,6 +21,9 @@ from webhook.known import Known
 from webhook.policy_sets.admission_policies import joined
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read, without_cases
+
+if TYPE_CHECKING:
+    from config.schemas import CustomTypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +66,19 @@ class PoliciesInForce:
         now: datetime,
         *,
         kinds: Sequence[Kind] = (),
+        custom: "CustomTypes | None" = None,
         more: Iterable[BoundPolicy] = (),
         sources: Sequence[object] = (),
     ) -> "PoliciesInForce":
         """Return the policies of these documents, in force.
 
-        `kinds` are kinds of judged objects that the table of kinds does not have. The policies
+        `kinds` are kinds of judged objects that the table of kinds does not have, and `custom` the
+        types of custom kinds, by which rules in CEL are checked too. The policies
         replace those of the same name in `more`. Raises PolicySetError if an object is invalid,
         DocumentError if `sources` have no policy.
         """
         documents = without_cases(documents)
-        found = read(documents, catalogue(), kinds, is_offline=True)
+        found = read(documents, catalogue(), kinds, is_offline=True, custom=custom)
         if sources and not found.policies:
             raise DocumentError(f"{', '.join(map(str, sources))}: no policies")
         own = {each.name for each in found.policies if each.policy.judges_owned}

@@ -17,6 +17,7 @@ from webhook.engine.violation import MAX_SHOWN, UNSET, Patch, steps_of
 # The look-up of the policies in force, which a review of a policy object is judged with.
 IN_FORCE = "policies_in_force"
 CONTAINER = {"name": "container", "image": "image"}
+LABELS = {"app": "app"}
 
 Leaves = Mapping[str, Any]  # values by path; items of a list are named if all of them have names
 
@@ -92,9 +93,12 @@ class _Mutations:
         return lines
 
 
-def set_by(policy: BoundPolicy, kind: Kind) -> Leaves:
-    """Return what a policy sets in the smallest object of a kind, until it fails, if it does."""
-    before, after = _leaves_after([], kind), _leaves_after([policy], kind)
+def set_by(policy: BoundPolicy, kind: Kind, *, labelled: bool = False) -> Leaves:
+    """Return what a policy sets in the smallest object of a kind, until it fails, if it does.
+
+    With `labelled`, the object and its pods have labels and annotations: a JSON Patch adds to them.
+    """
+    before, after = (_leaves_after(each, kind, labelled=labelled) for each in ([], [policy]))
     return {
         path: after.get(path, UNSET)
         for path in {**before, **after}
@@ -112,7 +116,7 @@ def _compare(earlier: BoundPolicy, policy: BoundPolicy, kind: Kind, path: str) -
         yield f"{both} to different values: {values}"
 
 
-def _leaves_after(policies: Sequence[BoundPolicy], kind: Kind) -> Leaves:
+def _leaves_after(policies: Sequence[BoundPolicy], kind: Kind, *, labelled: bool = False) -> Leaves:
     """Return the leaves of the smallest object of a kind after policies have mutated it in turn."""
     judged = kind.group, kind.versions[-1], kind.kind
     attributes = Attributes("", "CREATE", *judged, kind.group, kind.plural, namespace="namespace")
@@ -121,6 +125,11 @@ def _leaves_after(policies: Sequence[BoundPolicy], kind: Kind) -> Leaves:
     patcher = Patcher(request)
     for path in kind.pod_specs or filter(None, (kind.pod_spec,)):
         patcher.apply([_add_pod(path)])
+    if labelled:
+        for path in filter(None, ("metadata", kind.pod_metadata)):
+            patcher.apply(
+                [Patch(steps_of(path), {"labels": {**LABELS}, "annotations": {**LABELS}})]
+            )
 
     def mutate(bound: BoundPolicy) -> None:
         patches = list[Patch]()

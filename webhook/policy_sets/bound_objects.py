@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -32,6 +32,9 @@ OF_ALL_NAMESPACES = frozenset(
     for name, look_up in LOOK_UPS.items()
     if look_up.everywhere and any(each.namespaced for each in look_up.resources)
 )
+
+if TYPE_CHECKING:
+    from config.schemas import CustomTypes
 # Size of one object as JSON, or of all objects of a tenant: compiling these takes well below a
 # second.
 MAX_POLICY_BYTES = 64 * 1024
@@ -42,8 +45,16 @@ POLICY_SET_KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyExceptio
 ALLOW = "allow"  # the value of the annotation UNKNOWN_FIELDS
 
 
-def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPolicy | BoundException:
+def bind(
+    value: Any,
+    catalogue: Catalogue,
+    *,
+    stored: bool = False,
+    custom: "CustomTypes | None" = None,
+) -> BoundPolicy | BoundException:
     """Return the policy or exception of one object. Raises FaultsError with all faults.
+
+    `custom` are the types of custom kinds, by which rules in CEL are checked too.
 
     A `stored` object stays in force if words of its match add nothing, and if its rules read
     fields that no kind has.
@@ -80,7 +91,7 @@ def bind(value: Any, catalogue: Catalogue, *, stored: bool = False) -> BoundPoli
     if uses_cel and not stored and document.metadata.annotations.get(UNKNOWN_FIELDS) != ALLOW:
         from webhook.policy_sets.rule_types import check_types
 
-        type_faults = check_types(spec, policy.targets)
+        type_faults = check_types(spec, policy.targets, custom)
         faults += ((fault.path, fault.text) for fault in type_faults if fault.is_certain)
     if faults:
         raise FaultsError(faults)

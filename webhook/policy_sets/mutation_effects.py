@@ -83,7 +83,7 @@ def _fixed_fields(policy: BoundPolicy) -> Iterator[Violation]:
         kind = KINDS[key]
         if not any((each.group, each.plural) == (kind.group, kind.plural) for each in updated):
             continue
-        for path in set_by(policy, kind):
+        for path in {**set_by(policy, kind), **set_by(policy, kind, labelled=True)}:
             is_image = kind.kind == "Pod" and path.endswith("].image")
             if _is_below(path, fixed) and not _is_below(path, changeable) and not is_image:
                 found = f"sets {kind.kind} {path}"

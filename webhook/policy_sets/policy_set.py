@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from config.api.policy import API_VERSION
 from config.documents import Document
@@ -17,6 +17,9 @@ from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.bound_objects import Catalogue, bind
 from webhook.policy_sets.catalogue import always_in_force
 from webhook.policy_sets.kind_names import kind_faults
+
+if TYPE_CHECKING:
+    from config.schemas import CustomTypes
 
 
 class PolicySetError(ValueError):
@@ -66,11 +69,13 @@ def read(
     kinds: Sequence[Kind] = (),
     *,
     is_offline: bool = False,
+    custom: "CustomTypes | None" = None,
 ) -> PolicySet:
     """Return the policy set in the documents. Raises PolicySetError with all faults.
 
     `kinds` are the judged kinds that the table of kinds lacks; `is_offline` is as for
-    native_policies. Case files beside the policies are left out: the processes run them.
+    native_policies, and `custom` as for bind. Case files beside the policies are left out: the
+    processes run them.
     """
     documents = without_cases(documents)
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
@@ -84,7 +89,7 @@ def read(
             policies[None, policy.name], places[None, policy.name] = policy, each.document
     for document in documents:
         try:
-            bound = _bind(document, catalogue, kinds)
+            bound = _bind(document, catalogue, kinds, custom)
             if isinstance(bound, BoundException):
                 exceptions.append((bound, document))
             elif first := places.get((bound.namespace, bound.name)):
@@ -152,10 +157,10 @@ def _require_equal(document: Document, first: Document) -> None:
 
 
 def _bind(
-    document: Document, catalogue: Catalogue, kinds: Sequence[Kind]
+    document: Document, catalogue: Catalogue, kinds: Sequence[Kind], custom: "CustomTypes | None"
 ) -> BoundPolicy | BoundException:
     """Return the policy or exception of a document. Raises FaultsError with all faults."""
-    bound = bind(document.value, catalogue)
+    bound = bind(document.value, catalogue, custom=custom)
     if isinstance(bound, BoundPolicy) and (faults := [*kind_faults(bound, kinds)]):
         raise FaultsError(faults)
     return bound

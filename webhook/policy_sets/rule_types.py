@@ -5,14 +5,14 @@ Without types, `object.spec.replica < 2` compiles, and denies every object with 
 Source: k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from re import compile as pattern
 
 from config.api.policy import AdmissionPolicySpec
-from config.schemas import fields_of, parse_type, root_type
+from config.schemas import CustomTypes, fields_of, parse_type, root_type
 from webhook.cel import CompileError, Environment, UndefinedFieldError, fields_read
 from webhook.cel.admission_environment import ADMISSION, with_variable, without_params
 from webhook.cel.types import DYN, Type
@@ -35,6 +35,7 @@ KIND_FIELDS = frozenset(
     }.items()
     for field in fields
 )
+NAME_ENDS = pattern("[./]")  # names of types end with that of the kind
 PRESENCE = pattern(r"\bhas\(|\.\?|\[\?")
 SCALARS = {"string": "string", "integer": "int", "number": "double", "boolean": "bool"}
 
@@ -65,17 +66,22 @@ class RuleTypeFault:
         return f"checked against {listed}{f' and {more} more' if more > 0 else ''}"
 
 
-def check_types(spec: AdmissionPolicySpec, targets: Iterable[Target]) -> list[RuleTypeFault]:
+def check_types(
+    spec: AdmissionPolicySpec, targets: Iterable[Target], custom: CustomTypes | None = None
+) -> list[RuleTypeFault]:
     """Return the type errors of the expressions of `spec` for the objects of `targets`.
+
+    `custom` are the types of custom kinds that are known besides Gatewright's.
 
     Kinds without a known schema are not checked, and may have any field. A field that only some of
     the kinds have is no error of rules that look which kind, or which fields, an object has.
     """
-    names = list(islice(dict.fromkeys(_types(targets)), MAX_TYPES + 1))
+    custom = custom or CustomTypes()
+    names = list(islice(dict.fromkeys(_types(targets, custom)), MAX_TYPES + 1))
     known = [name for name in names if name is not None][:MAX_TYPES]
     has_params = bool(spec.params) or spec.policy is not None
     environment = ADMISSION if has_params else without_params(ADMISSION)
-    errors = {name: _errors(spec, _typed(environment, name)) for name in known}
+    errors = {name: _errors(spec, _typed(environment, name, custom)) for name in known}
     places = dict.fromkeys(place for found in errors.values() for place in found)
     faults = [_fault(place, errors, len(names)) for place in places]
     if len(names) > 1 and any(map(_tells_kinds_apart, (source for _, source, _ in _all(spec)))):
@@ -89,7 +95,7 @@ def _fault(place: Place, errors: Mapping[str, Errors], count: int) -> RuleTypeFa
     return RuleTypeFault(
         path=place[0],
         text=describe(next(iter(here.values()))),
-        kinds=tuple(dict.fromkeys(name.rpartition(".")[2] for name in here)),
+        kinds=tuple(dict.fromkeys(NAME_ENDS.split(name)[-1] for name in here)),
         is_undefined=all(isinstance(error, UndefinedFieldError) for error in here.values()),
         is_of_all=len(here) == count,
     )
@@ -123,14 +129,15 @@ def _all(spec: AdmissionPolicySpec) -> Iterator[tuple[str, str, str]]:
             )
 
 
-def _types(targets: Iterable[Target]) -> Iterator[str | None]:
+def _types(targets: Iterable[Target], custom: CustomTypes) -> Iterator[str | None]:
     """Yield the name of the type of each version of each target; None if its schema is unknown."""
     for target in targets:
         for version in target.kind.versions:
             if target.subresource == "scale":
                 yield root_type(*SCALE)
             elif target.subresource in OF_THE_KIND and version != ANY_VERSION:
-                yield root_type(f"{target.kind.group}/{version}".lstrip("/"), target.kind.kind)
+                api_version, kind = f"{target.kind.group}/{version}".lstrip("/"), target.kind.kind
+                yield root_type(api_version, kind) or custom.kinds.get(f"{api_version}/{kind}")
             else:
                 yield None
 
@@ -150,18 +157,25 @@ def _errors(spec: AdmissionPolicySpec, environment: Environment) -> Errors:
     return found
 
 
-def _typed(environment: Environment, name: str) -> Environment:
-    """Return an environment where the objects have a type of config.schemas."""
+def _typed(environment: Environment, name: str, custom: CustomTypes) -> Environment:
+    """Return an environment where the objects have a type of config.schemas, or a custom one."""
+    objects = _fields(name, custom.fields_of) if name in custom.types else _objects(name)
     return replace(
         environment,
         variables={**environment.variables, **dict.fromkeys(SUBJECTS, Type(name))},
-        objects={**environment.objects, **_objects(name)},
+        objects={**environment.objects, **objects},
     )
 
 
 @lru_cache(maxsize=64)
 def _objects(name: str) -> Mapping[str, Mapping[str, Type]]:
-    """Return the fields of a type of config.schemas, and of all types below it."""
+    return _fields(name, fields_of)
+
+
+def _fields(
+    name: str, fields_of: Callable[[str], Mapping[str, str]]
+) -> Mapping[str, Mapping[str, Type]]:
+    """Return the fields of a type, and of all types below it."""
     found: dict[str, dict[str, Type]] = {}
     left = [name]
     while left:

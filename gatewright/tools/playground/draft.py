@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from config.documents import Document, DocumentError, parse_documents
+from config.schemas import CustomTypes
 from config.settings import Settings, planner_settings
 from gatewright.checks.loaded_policies import PoliciesInForce, known_of
 from gatewright.outputs.redaction import redact
@@ -69,6 +70,7 @@ class JudgedDraft:
             planners_of(Settings(), HOME),
             now,
             kinds=kinds_in([*objects, *olds], {}),
+            custom=CustomTypes.of(each.value for each in objects),
             sources=[POLICIES],
         )
         if policies.problems:

@@ -961,3 +961,20 @@ def test_a_hook_names_files_that_changed(run):
     assert (code, json.loads(out)["results"]) == (0, [])
     code, out, _ = run(*hook, "app/good.yaml", "README.md")
     assert (code, [each["name"] for each in json.loads(out)["results"]]) == (0, ["shop"])
+
+
+def test_rules_about_custom_kinds_are_checked_by_their_definitions(run):
+    """The definition among the checked files is enough."""
+    rule = "match: {any: [{kinds: [example.org/v1/Gadget]}]}, validations: [{expression: object.spec.sice < 2}]"
+    Path("p.yaml").write_text(POLICY.partition("spec:")[0] + f"spec: {{{rule}}}\n")
+    schema = (
+        "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}"
+    )
+    Path("crd.yaml").write_text(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.example.org}\n"
+        "spec:\n  group: example.org\n  names: {kind: Gadget, plural: gadgets}\n"
+        f"  versions: [{{name: v1, schema: {{openAPIV3Schema: {schema}}}}}]\n"
+    )
+    code, _, error = run("check", "--policies", "p.yaml", "crd.yaml")
+    assert code == 3
+    assert "undefined field 'sice' of 'spec'; did you mean \"size\"?" in error

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from config.faults import FaultsError
+from config.schemas import CustomTypes
 from webhook.engine import BoundPolicy
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -24,7 +25,8 @@ def bound(*expressions: str, kinds: tuple[str, ...] = ("Deployment",), **more: A
     }
     metadata = {"name": "typed", **more.pop("metadata", {})}
     head = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
-    found = bind({**head, "metadata": metadata, "spec": spec | more}, catalogue())
+    custom = more.pop("custom", None)
+    found = bind({**head, "metadata": metadata, "spec": spec | more}, catalogue(), custom=custom)
     assert isinstance(found, BoundPolicy)
     return found
 
@@ -104,3 +106,42 @@ def test_conditions_of_a_built_in_policy_are_checked_too():
         bound(
             kinds=("Service",), policy="service-types", matchConditions=conditions, validations=[]
         )
+
+
+GADGETS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.example.org"},
+    "spec": {
+        "group": "example.org",
+        "names": {"kind": "Gadget", "plural": "gadgets"},
+        "versions": [
+            {
+                "name": "v1",
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+                            "any": {"x-kubernetes-preserve-unknown-fields": True},
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def test_a_custom_kind_is_checked_by_its_definition():
+    """Its fields, and nothing more; without the definition, it may have any field."""
+    gadget = {"kinds": ("example.org/v1/Gadget",)}
+    known = {**gadget, "custom": CustomTypes.of([GADGETS])}
+    assert faults("object.spec.size < 2 && object.any.thing == 1", **known) == ""
+    assert faults("object.metadata.name != ''", **known) == ""
+    assert "undefined field 'sice'" in faults("object.spec.sice < 2", **known)
+    assert faults("object.spec.sice < 2", **gadget) == ""
+    condition = {"matchConditions": [{"name": "a", "expression": "object.sepc.size == 1"}]}
+    assert "undefined field 'sepc'" in faults("true", **known, **condition)
+    other = {**known, "kinds": ("example.org/v2/Gadget",)}
+    assert faults("object.spec.sice < 2", **other) == ""
