@@ -35,7 +35,7 @@ def with_api_defaults(object: JsonObject) -> JsonObject:
     if root is None or not is_built_in(root):
         return object
     try:
-        filled: JsonObject = _filled(object, root)
+        filled: JsonObject = _fill(object, root)
         if complete := ROOT_RULES.get(kind):
             complete(filled)
     except (AttributeError, TypeError, KeyError):  # wrong types, which the API server rejects
@@ -43,14 +43,14 @@ def with_api_defaults(object: JsonObject) -> JsonObject:
     return filled
 
 
-def _filled(value: Any, code: str) -> Any:
+def _fill(value: Any, code: str) -> Any:
     type = parse_type(code)
     if type.shape == "list" and isinstance(value, list):
         is_of_structs = parse_type(type.inner).shape == "struct"
         items = [{} if each is None and is_of_structs else each for each in value]
-        return [_filled(each, type.inner) for each in items]
+        return [_fill(each, type.inner) for each in items]
     if type.shape == "map" and isinstance(value, dict):
-        return {key: _filled(each, type.inner) for key, each in value.items()}
+        return {key: _fill(each, type.inner) for key, each in value.items()}
     if type.inner == "quantity" and isinstance(value, int | float):
         return str(value)
     if type.shape != "struct" or not isinstance(value, dict):
@@ -70,7 +70,7 @@ def _filled(value: Any, code: str) -> Any:
     }
     if complete := RULES.get(type.inner):
         complete(found)
-    return {key: _filled(each, fields.get(key, "")) for key, each in found.items()}
+    return {key: _fill(each, fields.get(key, "")) for key, each in found.items()}
 
 
 def _pull_policy(image: str) -> str:

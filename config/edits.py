@@ -86,7 +86,7 @@ class EditableText:
                 return self._appended(node, new)
             if not isinstance(node, yaml.MappingNode):
                 if new is not None and _is_null(node):
-                    return self._replaced(node, None, _nested(path[depth:], new))
+                    return self._replace(node, None, _nest(path[depth:], new))
                 raise EditError("no such field")
             index = next(
                 (index for index, (key, _) in enumerate(node.value) if key.value == step), None
@@ -94,14 +94,14 @@ class EditableText:
             if index is None:
                 if new is None:
                     raise EditError("no such field")
-                return self._inserted(node, str(step), _nested(path[depth + 1 :], new))
+                return self._insert(node, str(step), _nest(path[depth + 1 :], new))
             above.append((node, index))
             key, node = node.value[index]
             if depth == len(path) - 1 and new is not None:
-                return self._replaced(node, key, new)
+                return self._replace(node, key, new)
         while len(above) > 1 and len(above[-1][0].value) == 1:
             above.pop()  # an object that would become empty is removed with its last field
-        return self._removed(*above[-1])
+        return self._remove(*above[-1])
 
     def edit_apart(
         self, node: yaml.Node, value: Any, path: Sequence[PathElement], new: Any
@@ -123,7 +123,7 @@ class EditableText:
             key, below = next(of_step, (None, None))
             with_change = changed(inner, rest, new) if rest else new
             if key is None and with_change is not None:
-                return self._inserted(node, str(step), with_change)
+                return self._insert(node, str(step), with_change)
             if key is None or below is None:
                 break
             alias = ALIAS.match(self.text, self.at(key.end_mark))
@@ -132,14 +132,14 @@ class EditableText:
             node, value = below, inner
         raise EditError("no alias")
 
-    def _replaced(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> TextEdit:
+    def _replace(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> TextEdit:
         start, end = self.at(node.start_mark), self.end(node)
         if key is not None and (isinstance(node, yaml.CollectionNode) and not node.flow_style):
             start = self.text.index(":", self.at(key.end_mark)) + 1
         is_glued = self.text[start - 1] == ":"
         return TextEdit(start, max(start, end), f"{' ' if is_glued else ''}{self._flow(new)}")
 
-    def _inserted(self, mapping: yaml.MappingNode, key: str, new: Any) -> TextEdit:
+    def _insert(self, mapping: yaml.MappingNode, key: str, new: Any) -> TextEdit:
         if not mapping.value:
             at = self.at(mapping.start_mark) + 1
             return TextEdit(at, at, self._pair(key, new))
@@ -178,7 +178,7 @@ class EditableText:
         indent = " " * items.start_mark.column
         return TextEdit(at, at, f"{self._newline}{indent}- {self._flow(new)}")
 
-    def _removed(self, mapping: yaml.MappingNode, index: int) -> TextEdit:
+    def _remove(self, mapping: yaml.MappingNode, index: int) -> TextEdit:
         pairs = mapping.value
         key, value = pairs[index]
         start, end = self.at(key.start_mark), max(self.end(value), self.at(key.end_mark) + 1)
@@ -240,7 +240,7 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
 
 
-def _nested(path: Sequence[PathElement], new: Any) -> Any:
+def _nest(path: Sequence[PathElement], new: Any) -> Any:
     for step in reversed(path):
         if isinstance(step, int):
             raise EditError("no such list")

@@ -85,7 +85,7 @@ def faults(
 
 
 def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
-    location, within = _followed(model, item["loc"])
+    location, within = _follow(model, item["loc"])
     path = "".join(
         f"[{step}]" if isinstance(step, int) else f".{step}" for step in location
     ).lstrip(".")
@@ -97,29 +97,29 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
         case "missing":
             return path, "missing; it is required"
         case "literal_error":
-            return path, f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
+            return path, f"{_show(item['input'])} is not one of {item['ctx']['expected']}"
         case "model_type" | "dict_type":
-            return path, f"{_shown(item['input'])}: should be an object"
+            return path, f"{_show(item['input'])}: should be an object"
         case "path_type":  # pydantic's message names a class of Python
-            return path, f"{_shown(item['input'])}: should be a path"
+            return path, f"{_show(item['input'])}: should be a path"
         case "timezone_aware":
             rule = "should have a time and a zone, such as 2027-01-31T00:00:00Z"
-            return path, f"{_shown(item['input'])}: {rule}"
+            return path, f"{_show(item['input'])}: {rule}"
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" and isinstance(item["input"], dict):
         # A rule about the whole object: its value would only obscure the message.
         return (path, message)
-    return path, f"{_shown(item['input'])}: {message}"
+    return path, f"{_show(item['input'])}: {message}"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     text = orjson.dumps(value, default=str).decode()
     if "PRIVATE KEY" in text:  # a secret: messages are logged
         return "a private key"
     return text if len(text) <= 64 else f"{text[:63]}…"
 
 
-def _followed(
+def _follow(
     model: type[BaseModel], location: tuple[str | int, ...]
 ) -> tuple[list[str | int], type[BaseModel] | None]:
     """Return `location` without pydantic's names of unions, and the model of its last step."""

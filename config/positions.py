@@ -64,7 +64,7 @@ class TextLines(FieldPlaces):
             root = _root(self.text, self.part)
         except yaml.YAMLError:  # JSON that no parser of YAML takes
             return self.start
-        mark = _found(self._below(root), path)
+        mark = _find(self._below(root), path)
         return mark.line + 1, mark.column + 1
 
     @property
@@ -89,7 +89,7 @@ class TextLines(FieldPlaces):
 _root = lru_cache(maxsize=1)(compose)
 
 
-def _found(node: yaml.Node, path: str) -> yaml.Mark:
+def _find(node: yaml.Node, path: str) -> yaml.Mark:
     mark = node.start_mark
     for step in split_path(path):
         if isinstance(node, yaml.SequenceNode) and step.startswith("["):

@@ -9,13 +9,13 @@ _BUT_LINES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\
 
 def printable(text: object) -> str:
     r"""Return a text with control characters escaped, such as `\n` and `\x1b`."""
-    return _UNPRINTABLE.sub(_escaped, str(text))
+    return _UNPRINTABLE.sub(_escape, str(text))
 
 
 def printable_lines(text: str) -> str:
     """Return a text whose line breaks are kept and whose other control characters are escaped."""
-    return _BUT_LINES.sub(_escaped, text)
+    return _BUT_LINES.sub(_escape, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()

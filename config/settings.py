@@ -265,7 +265,7 @@ def load_settings(
         return Settings(**{**written, **variables, **flags})
     except ValidationError as error:
         found = faults(Settings, error, noun="setting")
-    raise _located(found, flags, variables, document)
+    raise _locate(found, flags, variables, document)
 
 
 def _require_used(document: "Document", used: Collection[str]) -> None:
@@ -308,7 +308,7 @@ def _variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {settings[name]: value for name, value in variables.items() if name in settings}
 
 
-def _located(
+def _locate(
     found: list[tuple[str, str]],
     flags: Mapping[str, Any],
     variables: Mapping[str, str],

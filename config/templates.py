@@ -47,7 +47,7 @@ def rendered(
             continue
         try:
             _count(value, allowance)
-            done[key] = _rendered(value, variables)
+            done[key] = _render(value, variables)
         except TemplateError as error:
             faults.append((key, str(error)))
     return done, faults
@@ -70,7 +70,7 @@ def _count(value: str, allowance: Iterator[int]) -> None:
         raise TemplateError(f"line {error.lineno}: {(error.message or '').rstrip('.')}") from None
 
 
-def _rendered(value: str, variables: Mapping[str, str]) -> str:
+def _render(value: str, variables: Mapping[str, str]) -> str:
     from jinja2 import TemplateSyntaxError, nodes
 
     try:
@@ -84,7 +84,7 @@ def _rendered(value: str, variables: Mapping[str, str]) -> str:
     parts: list[str] = []
     for statement in tree.body:
         if not isinstance(statement, nodes.Output):
-            raise _refused(statement)
+            raise _refuse(statement)
         parts += (_expression(node, variables) for node in statement.nodes)
     return "".join(parts)
 
@@ -130,14 +130,14 @@ def _holds(test: "nodes.Expr", variables: Mapping[str, str]) -> bool:
             ops=[nodes.Operand(op="eq" | "ne" as operator, expr=nodes.Const(value=str(text)))],
         ):
             return (_variable(name, variables) == text) is (operator == "eq")
-    raise _refused(test)
+    raise _refuse(test)
 
 
 def _variable(name: "nodes.Name", variables: Mapping[str, str]) -> str:
     if name.name not in variables:
         raise TemplateError(
             f'line {name.lineno}: undefined variable "{name.name}"; known variables: '
-            f"{_listed(variables)}"
+            f"{_list(variables)}"
         )
     return variables[name.name]
 
@@ -154,20 +154,20 @@ def _filtered_variable(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
     if isinstance(inner, nodes.TemplateData) and not filters:
         return inner.data
     if not isinstance(inner, nodes.Name):
-        raise _refused(inner or node)
+        raise _refuse(inner or node)
     value = _variable(inner, variables)
     for each in reversed(filters):
-        value = _filtered(each, value)
+        value = _filter(each, value)
     return value
 
 
-def _filtered(node: "nodes.Filter", value: str) -> str:
+def _filter(node: "nodes.Filter", value: str) -> str:
     """Return a value after applying one filter."""
     from jinja2.nodes import EvalContext
 
     arguments = list(_arguments(node))
     if len(arguments) not in FILTERS.get(node.name, ()):
-        reason = f"is not one of {_listed(FILTERS)}"
+        reason = f"is not one of {_list(FILTERS)}"
         if takes := FILTERS.get(node.name):
             reason = f"takes {' or '.join(map(str, takes))} arguments"
         raise TemplateError(f'line {node.lineno}: filter "{node.name}" {reason}')
@@ -185,10 +185,10 @@ def _arguments(node: "nodes.Filter") -> Iterator[str]:
     from jinja2 import nodes
 
     if odd := next(filter(None, (*node.kwargs, node.dyn_args, node.dyn_kwargs)), None):
-        raise _refused(odd)
+        raise _refuse(odd)
     for argument in node.args:
         if not isinstance(argument, nodes.Const) or not isinstance(argument.value, str):
-            raise _refused(argument)
+            raise _refuse(argument)
         if len(argument.value) > MAX_ARGUMENT:
             raise TemplateError(
                 f"line {node.lineno}: an argument has more than {MAX_ARGUMENT} characters"
@@ -196,7 +196,7 @@ def _arguments(node: "nodes.Filter") -> Iterator[str]:
         yield argument.value
 
 
-def _refused(node: "nodes.Node") -> TemplateError:
+def _refuse(node: "nodes.Node") -> TemplateError:
     what = type(node).__name__
     return TemplateError(
         f"line {node.lineno}: {what} is not allowed; use only variables, filters with text "
@@ -204,7 +204,7 @@ def _refused(node: "nodes.Node") -> TemplateError:
     )
 
 
-def _listed(names: Mapping[str, object]) -> str:
+def _list(names: Mapping[str, object]) -> str:
     return ", ".join(sorted(names))
 
 

@@ -98,15 +98,13 @@ def roles(
     rights = of_kinds([kind])
     grant(rights, EVENT, ["create", "patch"])
     return [
-        *_bound(name, [*rules_of(rights), *of_roles([kind])], namespace, controller),
-        *(_bound(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
+        *_bind(name, [*rules_of(rights), *of_roles([kind])], namespace, controller),
+        *(_bind(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
         *aggregated,
     ]
 
 
-def _bound(
-    name: str, rules: list[PolicyRule], namespace: str, account: str
-) -> list[dict[str, Any]]:
+def _bind(name: str, rules: list[PolicyRule], namespace: str, account: str) -> list[dict[str, Any]]:
     """Return a ClusterRole and its binding to a ServiceAccount."""
     role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}

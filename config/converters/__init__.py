@@ -82,7 +82,7 @@ def as_written(text: str, group: str, version: str, kind: str) -> str:
     """Return a message with the field names of the version that its object was written in."""
     known = KINDS.get((group, kind))
     for stored_name, name in known.names.get(version, {}).items() if known else ():
-        text = _renamed(text, stored_name, name)
+        text = _rename(text, stored_name, name)
     return text
 
 
@@ -91,9 +91,9 @@ def as_stored(path: str, group: str, kind: str) -> str:
     known = KINDS.get((group, kind))
     for names in known.names.values() if known else ():
         for stored_name, name in names.items():
-            path = _renamed(path, name, stored_name)
+            path = _rename(path, name, stored_name)
     return path
 
 
-def _renamed(text: str, old: str, new: str) -> str:
+def _rename(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new, text)

@@ -39,7 +39,7 @@ def to_v1(old: JsonObject) -> JsonObject:
         spec["options"] = [
             {**(left.pop() if (left := rest.get(_id(each))) else {}), **each} for each in options
         ]
-    return _replaced(old, metadata, spec)
+    return _replace(old, metadata, spec)
 
 
 def to_v1alpha1(new: JsonObject) -> JsonObject:
@@ -71,7 +71,7 @@ def to_v1alpha1(new: JsonObject) -> JsonObject:
             metadata = {**metadata, "annotations": annotations}
         else:  # v1alpha1 keeps unknown fields, too
             spec |= kept | ({"options": options} if "options" in kept else {})
-    return _replaced(new, metadata, spec)
+    return _replace(new, metadata, spec)
 
 
 UP = {OLD: to_v1}
@@ -80,7 +80,7 @@ NAMES = {OLD: {"spec.poll.question": "spec.question"}}
 __all__ = ["DOWN", "GROUP", "KEPT", "KIND", "NAMES", "STORED", "UP"]
 
 
-def _replaced(object: JsonObject, metadata: JsonObject, spec: JsonObject) -> JsonObject:
+def _replace(object: JsonObject, metadata: JsonObject, spec: JsonObject) -> JsonObject:
     """Return an object with this metadata and spec; without a spec if both are empty."""
     return {**object, "metadata": metadata} | ({"spec": spec} if "spec" in object or spec else {})
 

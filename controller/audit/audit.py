@@ -122,7 +122,7 @@ class Audit:
         began = time.monotonic()
         lister = Lister(self._client, self._limit, self._namespaces)
         judge = await self._judge(engine, lister, now)
-        found, number = await self._found(judge, lister)
+        found, number = await self._find_violating(judge, lister)
         for resource, error in lister.unread.items():
             log.warning("%s cannot be audited: %s", resource.plural, error)
         self.totals = totals(judge.engine, found, number)
@@ -154,7 +154,7 @@ class Audit:
             engine = joined(engine, (policy for each in natives for policy in each.policies))
         return ObjectJudge(engine.counting_exceptions(), known, now)
 
-    async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[Violators, int]:
+    async def _find_violating(self, judge: ObjectJudge, lister: Lister) -> tuple[Violators, int]:
         """Return the objects with violations, and how many were judged."""
         policies = {each.title: each for each in judge.engine.policies}
         found = Violators()

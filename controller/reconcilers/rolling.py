@@ -61,7 +61,11 @@ def rolled(
     Containers that take all its keys get those of `secrets`, too, by the variable's name; a change
     of the references counts as a change of the data.
     """
-    known = _observed(status) if status.config_map_name in (None, name) else ConfigMapStatus()
+    known = (
+        _strip_runtime_fields(status)
+        if status.config_map_name in (None, name)
+        else ConfigMapStatus()
+    )
     users = [
         (kind, each)
         for kind in WORKLOADS
@@ -71,7 +75,7 @@ def rolled(
     checksum = checksum_of(data, secrets)
     is_stored = stored.get(CHECKSUM) == checksum
     annotations = (
-        _recorded(stored)
+        _record_change(stored)
         if is_stored
         else _change(stored, known, checksum, [each for _, each in users])
     )
@@ -108,7 +112,7 @@ def rolled(
     )
 
 
-def _recorded(stored: Mapping[str, str]) -> dict[str, str]:
+def _record_change(stored: Mapping[str, str]) -> dict[str, str]:
     """Return the ConfigMap's annotations about its last change."""
     revision = stored.get(REVISION, "")
     kept = {key: stored[key] for key in (CHECKSUM, RESTARTS) if key in stored}
@@ -132,10 +136,10 @@ def _change(
 
 def refused(status: ConfigMapStatus, problem: Problem) -> Plan:
     """Return a plan without writes: children do not change until the object is corrected."""
-    return Plan((), _observed(status), problem=problem)
+    return Plan((), _strip_runtime_fields(status), problem=problem)
 
 
-def _observed(status: ConfigMapStatus) -> ConfigMapStatus:
+def _strip_runtime_fields(status: ConfigMapStatus) -> ConfigMapStatus:
     """Return a stored status without the fields that the runtime adds."""
     return status.model_copy(update={"conditions": None, "observed_generation": None})
 

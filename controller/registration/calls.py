@@ -175,10 +175,10 @@ def matching(variable: str, patterns: Iterable[str]) -> str:
     """Return the CEL expression for whether a text matches any glob of `*` and `?`."""
     exact = sorted(pattern for pattern in patterns if not is_glob(pattern))
     globs = sorted(filter(is_glob, patterns))
-    parts = [f"{variable} in {_quoted(exact)}"] if exact else []
+    parts = [f"{variable} in {_quote(exact)}"] if exact else []
     if globs:
         parts.append(
-            f"{variable}.matches({_quoted('^(' + '|'.join(map(regular_expression, globs)) + ')$')})"
+            f"{variable}.matches({_quote('^(' + '|'.join(map(regular_expression, globs)) + ')$')})"
         )
     return " || ".join(parts)
 
@@ -189,5 +189,5 @@ def regular_expression(pattern: str) -> str:
     return "".join(wild.get(each) or (f"\\{each}" if each in SPECIAL else each) for each in pattern)
 
 
-def _quoted(value: str | list[str]) -> str:
+def _quote(value: str | list[str]) -> str:
     return orjson.dumps(value).decode()

@@ -211,7 +211,7 @@ def demands(engine: Engine, alike: Iterable[AlikePolicies], sort: Sort) -> Deman
         is_tenants = group.example.namespace is not None
         users, groups = group.users, group.groups
         unions: dict[tuple[int, ...], frozenset[NamespaceScope]] = {}
-        for key, indexes in _selected(group, engine.versions_sent):
+        for key, indexes in _select_targets(group, engine.versions_sent):
             resource = key[0].group, key[0].plural
             if indexes not in unions:
                 several = (group.places[index] for index in indexes)
@@ -259,7 +259,7 @@ def policies_asking(
     for group in alike:
         if group.example.fails_closed is not sort.fails_closed or not _applies(group.example, sort):
             continue
-        if any(key in widened for key, _ in _selected(group, engine.versions_sent)):
+        if any(key in widened for key, _ in _select_targets(group, engine.versions_sent)):
             is_open = group.example.namespace is None and any(
                 EVERYWHERE in places for places in group.places
             )
@@ -288,7 +288,7 @@ def _shape(bound: BoundPolicy, clauses: Iterable[ClausePlace]) -> Hashable:
     return bound.targets, bound.namespace is None, sort, fields
 
 
-def _selected(
+def _select_targets(
     group: AlikePolicies, sent: Mapping[Kind, tuple[str, ...]]
 ) -> Iterator[tuple[DemandKey, tuple[int, ...]]]:
     """Yield each target of alike policies, with the indexes of the clauses that select it."""

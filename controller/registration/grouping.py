@@ -61,7 +61,7 @@ def group_demands(demands: Mapping[DemandKey, Demand]) -> list[Group]:
     while len(groups) > 1 and _count(groups) > MAX_WEBHOOKS:
         for one, other in combinations(groups, 2):
             if (id(one), id(other)) not in costs:
-                costs[id(one), id(other)] = _added(one, other)
+                costs[id(one), id(other)] = _count_added(one, other)
         one, other = min(combinations(groups, 2), key=lambda pair: costs[id(pair[0]), id(pair[1])])
         groups = [each for each in groups if each is not one and each is not other]
         groups.append(_union(one, other))
@@ -83,7 +83,7 @@ def _union(one: Group, other: Group) -> Group:
     return Group([*one.keys, *other.keys], users, groups, merged, widened=True)
 
 
-def _added(one: Group, other: Group) -> float:
+def _count_added(one: Group, other: Group) -> float:
     """Return about how many requests a union of two groups adds."""
     users = len(one.users ^ other.users) + len(one.groups ^ other.groups)
     return (

@@ -63,9 +63,9 @@ def plan(
     bundle = prune(authority.bundle, now)
     if bundle != authority.bundle:
         return Todo(bundle=bundle)
-    if serving is None or _refused(serving, bundle, dns_name, now):
+    if serving is None or _is_refused(serving, bundle, dns_name, now):
         return Todo(serving=True)
-    outdated = renewal_due(serving.certificate, now) or _refused(
+    outdated = renewal_due(serving.certificate, now) or _is_refused(
         serving, authority.pair.certificate, dns_name, now
     )
     if outdated and all(_trusts(each, authority.pair.certificate) for each in published):
@@ -99,7 +99,7 @@ def _trusts(bundle: bytes, certificate: bytes) -> bool:
         return False
 
 
-def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool:
+def _is_refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool:
     try:
         check(pair, bundle, dns_name, now)
     except CertificateError:
@@ -120,18 +120,18 @@ def read_authority(secret: JsonObject | None, now: datetime) -> Authority | None
     except CertificateError:
         return None
     try:
-        return Authority(pair, join(pair.certificate, _decoded(secret, "ca.crt")))
+        return Authority(pair, join(pair.certificate, _decode(secret, "ca.crt")))
     except CertificateError:
         return Authority(pair, join(pair.certificate))
 
 
 def read_pair(secret: JsonObject | None) -> KeyPair | None:
     """Return the pair of a Secret; None if one half is missing."""
-    certificate, key = _decoded(secret, "tls.crt"), _decoded(secret, "tls.key")
+    certificate, key = _decode(secret, "tls.crt"), _decode(secret, "tls.key")
     return KeyPair(certificate, key) if certificate and key else None
 
 
-def _decoded(secret: JsonObject | None, key: str) -> bytes:
+def _decode(secret: JsonObject | None, key: str) -> bytes:
     data = (secret or {}).get("data") or {}
     try:
         return base64.b64decode(data.get(key) or "")

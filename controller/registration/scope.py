@@ -61,7 +61,7 @@ def place_of(clause: MatchClause) -> NamespaceScope | None:
     """Return the namespaces that a clause of `match` selects; None if it selects none."""
     conditions: set[NamespaceCondition] = set()
     if clause.namespaces is not None:
-        conditions.add(NamePatterns(_sorted(clause.namespaces)))
+        conditions.add(NamePatterns(_sort(clause.namespaces)))
     if clause.namespace_selector is not None:
         conditions.update(_requirements(clause.namespace_selector))
     return simplified(frozenset(conditions))
@@ -74,7 +74,7 @@ def _requirements(selector: LabelSelector) -> Iterator[NamespaceCondition]:
         LabelSelectorRequirement(key=key, operator="In", values=[value]) for key, value in labels
     )
     for each in (*exact, *selector.match_expressions):
-        values = _sorted(each.values)
+        values = _sort(each.values)
         if each.key == NAME_LABEL and values:
             yield NamePatterns(values, match=each.operator == "In")
         else:
@@ -129,7 +129,7 @@ def _names(conditions: list[NamePatterns]) -> set[NamespaceCondition] | None:
         return {NamePatterns(tuple(left))} if left else None
     if any(excluded.issuperset(each.patterns) for each in included):
         return None
-    return {*included, NamePatterns(_sorted(excluded), match=False)} if excluded else set(included)
+    return {*included, NamePatterns(_sort(excluded), match=False)} if excluded else set(included)
 
 
 def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] | None:
@@ -139,9 +139,9 @@ def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] 
         return None if values["In"] or values["Exists"] else {Requirement(key, "DoesNotExist")}
     if values["In"]:
         left = set.intersection(*values["In"]) - excluded
-        return {Requirement(key, "In", _sorted(left))} if left else None
+        return {Requirement(key, "In", _sort(left))} if left else None
     found: set[NamespaceCondition] = (
-        {Requirement(key, "NotIn", _sorted(excluded))} if excluded else set()
+        {Requirement(key, "NotIn", _sort(excluded))} if excluded else set()
     )
     return found | ({Requirement(key, "Exists")} if values["Exists"] else set())
 
@@ -162,7 +162,7 @@ def fit(places: Iterable[NamespaceScope], limit: int) -> Fit:
     """
     merged = merge(places)
     for widened in (False, True):
-        scopes = merge(_relaxed(merged)) if widened else merged
+        scopes = merge(_relax(merged)) if widened else merged
         for ordered in _orders(scopes):
             if (found := disjoint(ordered, limit)) is not None:
                 return Fit(found, widened)
@@ -259,7 +259,7 @@ def _merge_in_one_condition(places: list[NamespaceScope]) -> list[NamespaceScope
     return list(left)
 
 
-def _relaxed(places: Iterable[NamespaceScope]) -> Iterator[NamespaceScope]:
+def _relax(places: Iterable[NamespaceScope]) -> Iterator[NamespaceScope]:
     """Yield each scope with one condition only, on the label that most scopes have one on."""
     places = list(places)
     common = Counter(slot for place in places for slot in set(map(slot_of, place)))
@@ -288,7 +288,7 @@ def _condition(slot: Slot, values: Collection[str]) -> NamespaceCondition:
     key, operator = slot
     if key == NAME_LABEL:
         return NamePatterns(shortened(values))
-    return Requirement(key, operator, _sorted(values))
+    return Requirement(key, operator, _sort(values))
 
 
 def shortened(patterns: Collection[str]) -> tuple[str, ...]:
@@ -308,7 +308,7 @@ def shortened(patterns: Collection[str]) -> tuple[str, ...]:
     if is_too_long(globs):
         longest = max(map(len, globs))
         globs = cut(bisect(range(longest), 0, key=lambda size: is_too_long(cut(size))) - 1)
-    return _sorted(exact | globs)
+    return _sort(exact | globs)
 
 
 def _without(place: NamespaceScope, other: NamespaceScope) -> Iterator[NamespaceScope]:
@@ -331,5 +331,5 @@ def order(place: NamespaceScope) -> tuple[object, ...]:
     return is_open, has_labels, len(place), sorted(map(repr, place))
 
 
-def _sorted(texts: Iterable[str]) -> tuple[str, ...]:
+def _sort(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(texts)))

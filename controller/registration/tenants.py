@@ -46,7 +46,7 @@ def share_of_tenants(
     own = {key: frozenset(names) - set(excluded.patterns) for key, names in tenants.items()}
     own = {key: names for key, names in own.items() if names}
     groups = {key: group for group in platform for key in group.keys}
-    everyone = _named(name for names in own.values() for name in names)
+    everyone = _name(name for names in own.values() for name in names)
     taken: dict[DemandKey, frozenset[str]] = {}
     remainders: dict[tuple[NamespaceScope, ...], list[NamespaceScope] | None] = {}
     found: dict[NamespaceScope, dict[DemandKey, frozenset[str]]] = {}
@@ -67,18 +67,18 @@ def share_of_tenants(
     names = frozenset[str]().union(*taken.values())
     if taken:
         # The platform may judge a target in all of these, so it is sent from all of them.
-        calls.append(_call(_named(names), dict.fromkeys(taken, names)))
+        calls.append(_call(_name(names), dict.fromkeys(taken, names)))
     return TenantsShare(tuple(calls), frozenset(taken), tuple(sorted(names)))
 
 
 def _call(place: NamespaceScope, namespaces: dict[DemandKey, frozenset[str]]) -> TenantsCall:
     """Return a webhook without names of which it has no target."""
-    names = _named(name for several in namespaces.values() for name in several)
+    names = _name(name for several in namespaces.values() for name in several)
     labels = {each for each in place if not isinstance(each, NamePatterns)}
     return TenantsCall(names | labels, namespaces)
 
 
-def _named(names: Iterable[str]) -> NamespaceScope:
+def _name(names: Iterable[str]) -> NamespaceScope:
     return frozenset({NamePatterns(tuple(sorted(set(names))))})
 
 

@@ -171,7 +171,7 @@ class Controller:
             f"{self.name}.namespace": request.namespace,
         }
         try:
-            fields |= self._described(request)
+            fields |= self._describe(request)
             LOG.info("Starting reconciliation", extra={"fields": fields})
             async with limit:
                 result = await self.reconcile(request)
@@ -204,7 +204,7 @@ class Controller:
             return "success", None
         return "requeue_after", result.requeue_after.total_seconds()
 
-    def _described(self, request: ReconcileRequest) -> dict[str, Any]:
+    def _describe(self, request: ReconcileRequest) -> dict[str, Any]:
         """Return the log fields of an object, as far as it has them."""
         stored = (self._primary.get(request.key) if self._primary else None) or {}
         metadata, spec, status = (

@@ -59,7 +59,7 @@ class StatusWriter:
         """
         if self._waits():
             status = self._declared(status)
-        before, sent = owner.status, digest(_undated(status))
+        before, sent = owner.status, digest(_without_times(status))
         place = WrittenObject(owner.request, owner.resource, owner.uid)
         if statuses.is_same(before, status) or self.conflicts.is_overridden(
             place, sent, digest(before)
@@ -76,7 +76,7 @@ class StatusWriter:
             if isinstance(error, Conflict) and GONE not in error.message:
                 raise
             return  # the object was deleted, which is the next event
-        stored, sent = answer.get("status", {}), digest(_undated(status))
+        stored, sent = answer.get("status", {}), digest(_without_times(status))
         self._seen[owner.request] = digest(stored)
         self.conflicts.answered(
             place, sent, "" if statuses.is_same(stored, status) else digest(stored)
@@ -110,7 +110,7 @@ class StatusWriter:
         self, owner: Owner, place: WrittenObject, status: JsonObject
     ) -> str | None:
         """Return the message in case of a contest; None if the status is as it was written."""
-        self.conflicts.check(place, digest(_undated(status)), repair=True)
+        self.conflicts.check(place, digest(_without_times(status)), repair=True)
         newest = await live(self.client, owner.resource, owner.request.key)
         stored = statuses.readable((newest or {}).get("status"))
         if newest is None or statuses.is_same(stored, status):
@@ -175,7 +175,7 @@ class StatusWriter:
         return Event("OutdatedCRD", note, "Warning")
 
 
-def _undated(status: JsonObject) -> JsonObject:
+def _without_times(status: JsonObject) -> JsonObject:
     """Return a status without the times of its conditions, which a restored status gets again."""
     conditions = [
         {key: value for key, value in each.items() if key != "lastTransitionTime"}

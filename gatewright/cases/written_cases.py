@@ -101,16 +101,16 @@ def _requests(paths: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any] | str
             if not is_whole(document):
                 yield document.where(), NO_OBJECT
                 continue
-            object = _cleaned(document.value)
+            object = _clean(document.value)
             yield document.where(), {"name": f"CREATE {_title(object)}", "object": object}
 
 
 def _of_review(request: dict[str, Any]) -> dict[str, Any]:
     operation, user = request["operation"], request.get("userInfo") or {}
-    object = _cleaned(request.get("object") or request.get("oldObject") or {})
+    object = _clean(request.get("object") or request.get("oldObject") or {})
     case = {"name": f"{operation} {_title(object)}", "object": object}
     if operation == "UPDATE" and request.get("oldObject"):
-        case["old_object"] = _cleaned(request["oldObject"])
+        case["old_object"] = _clean(request["oldObject"])
     elif operation == "DELETE":
         case["operation"] = operation
     if request.get("namespace"):
@@ -120,7 +120,7 @@ def _of_review(request: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
-def _cleaned(object: dict[str, Any]) -> dict[str, Any]:
+def _clean(object: dict[str, Any]) -> dict[str, Any]:
     """Return an object without values that may be secret, and without fields of the API server."""
     object = copy.deepcopy(object)
     redact_object(object)

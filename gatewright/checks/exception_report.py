@@ -39,7 +39,7 @@ def without_effect(
     """Return a line for each exception without effect, and why it has none."""
     policies = tuple(policies)
     return [
-        f"{_named(document, path)}: has no effect: {path}: {text}"
+        f"{_name_place(document, path)}: has no effect: {path}: {text}"
         for document, each in exceptions
         for _, path, text in _lost(each, policies, home, now)
     ]
@@ -57,7 +57,7 @@ def ending_soon(
     return tuple(
         Ending(
             tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
-            _written(expires),
+            _write(expires),
             each.spec.reason,
             place(document) if document.has_lines else SourceLocation(document.source, 0, 0),
         )
@@ -86,7 +86,7 @@ def exception_results(
                 name=each.name,
                 verdict=faults[0][0],
                 place=place(document),
-                violations=tuple(_reported(document, fault) for fault in faults),
+                violations=tuple(_report(document, fault) for fault in faults),
             )
         )
     return results
@@ -97,7 +97,7 @@ def _lost(
 ) -> Iterator[Fault]:
     """Yield why an exception has no effect."""
     if now >= exception.spec.expires:
-        yield "expired", "spec.expires", f"it expired at {_written(exception.spec.expires)}"
+        yield "expired", "spec.expires", f"it expired at {_write(exception.spec.expires)}"
         return
     try:
         check_exception(exception, policies, home)
@@ -121,14 +121,14 @@ def _faults(exception: BoundException, covers: int, now: datetime) -> Iterator[F
         )
 
 
-def _named(document: Document, path: str) -> str:
+def _name_place(document: Document, path: str) -> str:
     """Return where the field of an object is, and which object that is."""
     if not document.has_lines:
         return document.source
     return f"{document.where(path)}: {document.value['kind']} {document.value['metadata']['name']}"
 
 
-def _written(time: datetime) -> str:
+def _write(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
 
 
@@ -138,7 +138,7 @@ def _is_wide(entry: ExceptionEntry) -> bool:
     return all(getattr(entry, field) in (None, ["*"]) for field in NARROW)
 
 
-def _reported(document: Document, fault: Fault) -> ReportedViolation:
+def _report(document: Document, fault: Fault) -> ReportedViolation:
     verdict, path, message = fault
     action = {"ending": "Warn", IN_USE: "Audit"}.get(verdict, "Deny")
     return ReportedViolation(

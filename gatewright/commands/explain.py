@@ -77,10 +77,10 @@ def _describe(title: str, policy: Policy) -> None:
     """Print the documentation of a policy, and the kinds it applies to."""
     text = policy.documentation
     echo(title, "bold")
-    say(f"\n{text if columns() is None else _flowed(text)}\n")
+    say(f"\n{text if columns() is None else _flow(text)}\n")
     say(f"Applies to: {', '.join(targets(policy))}")
 
 
-def _flowed(documentation: str) -> str:
+def _flow(documentation: str) -> str:
     """Return a docstring with each paragraph on one line; the terminal wraps them."""
     return "\n\n".join(CONTINUED.sub(" ", paragraph) for paragraph in documentation.split("\n\n"))

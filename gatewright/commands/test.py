@@ -108,7 +108,7 @@ def command(
     if trials and not chosen:
         selections = ["-k"] * bool(words) + ["--last-failed"] * only_failed
         raise DocumentError(f"no case matches {' and '.join(selections)}")
-    done = list(_tried(chosen, problems))
+    done = list(_try_cases(chosen, problems))
     if update and (rewritten := _update(done, problems)):
         complain(f"updated {printable(', '.join(rewritten))}; review the changes")
     last_failed.write(each.trial for each in done if each.differences)
@@ -125,7 +125,7 @@ def command(
     for line in coverage_lines(found) if covers else ():
         tell(line)
     if mutate:
-        for line in mutant_lines(_mutated(done)):
+        for line in mutant_lines(_mutate(done)):
             tell(line)
     too_little = least is not None and percent(found) < least
     if too_little:
@@ -185,7 +185,7 @@ def _has_only_objects(file: Path) -> bool:
     return bool(documents) and all(map(is_object, documents))
 
 
-def _tried(trials: list[Trial], problems: list[InputProblem]) -> Iterator[Tried]:
+def _try_cases(trials: list[Trial], problems: list[InputProblem]) -> Iterator[Tried]:
     """Yield each trial with its answer.
 
     A trial whose object no API server would send becomes a problem.
@@ -225,7 +225,7 @@ def _update(done: list[Tried], problems: list[InputProblem]) -> list[str]:
     return rewritten
 
 
-def _mutated(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
+def _mutate(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant and whether it survives its file's cases.
 
     Only passing cases can detect a mutant.

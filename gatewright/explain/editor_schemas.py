@@ -26,7 +26,7 @@ def render(policies: Iterable[Policy]) -> dict[str, str]:
 
 def cases() -> JsonObject:
     """Return the schema of a case file."""
-    return {"$schema": DRAFT, **_closed(CaseFile.model_json_schema(by_alias=True))}
+    return {"$schema": DRAFT, **_close(CaseFile.model_json_schema(by_alias=True))}
 
 
 def policy_set(policies: Iterable[Policy]) -> JsonObject:
@@ -75,7 +75,7 @@ def policy_set(policies: Iterable[Policy]) -> JsonObject:
 
 def _spec(model: Any, definitions: JsonObject) -> JsonObject:
     """Return the schema of a model; move the schemas it refers to into `definitions`."""
-    schema: JsonObject = _closed(model.model_json_schema(by_alias=True))
+    schema: JsonObject = _close(model.model_json_schema(by_alias=True))
     definitions |= schema.pop("$defs", {})
     return schema
 
@@ -89,13 +89,13 @@ def _parameters(policy: Policy, definitions: JsonObject) -> JsonObject:
     }
 
 
-def _closed(schema: Any) -> Any:
+def _close(schema: Any) -> Any:
     """Return a schema that forbids unknown fields."""
     if isinstance(schema, list):
-        return [_closed(each) for each in schema]
+        return [_close(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) for key, value in schema.items()}
+    closed = {key: _close(value) for key, value in schema.items()}
     if isinstance(closed.get("properties"), dict) and closed.get("type") == "object":
         closed.setdefault("additionalProperties", False)
     return closed

@@ -52,7 +52,7 @@ class Difference:
         object = self.child.object
         id = f"{self.child.parent.namespace}/{object['metadata']['name']}"
         name = printable(f"{object['apiVersion']} {object['kind']} {id}")
-        before, after = _shown(self.before, None), _shown(self.after, self.before)
+        before, after = _render(self.before, None), _render(self.after, self.before)
         found = difflib.unified_diff(
             before, after, f"{name} (there)", f"{name} (planned)", lineterm=""
         )
@@ -193,7 +193,7 @@ def _is_known(child: Planned, object: JsonObject) -> bool:
     return bool(adopt_labels) and adopt_labels.items() <= labels.items()
 
 
-def _shown(object: JsonObject | None, before: JsonObject | None) -> list[str]:
+def _render(object: JsonObject | None, before: JsonObject | None) -> list[str]:
     """Return an object as lines of YAML, without server-set fields and secret values."""
     if object is None:
         return []

@@ -111,10 +111,10 @@ def declare(*rows: Row) -> None:
     for signatures, call, cost in rows:
         for signature in parse_signatures(signatures):
             entry = FUNCTIONS.setdefault(signature.name, Function(signature.name))
-            entry.versions.append(Version(signature, call, _computed(cost)))
+            entry.versions.append(Version(signature, call, _compute(cost)))
 
 
-def _computed(cost: Cost) -> Charge:
+def _compute(cost: Cost) -> Charge:
     if isinstance(cost, int):
         return (lambda *_: cost) if cost else None
     return cost

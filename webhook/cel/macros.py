@@ -84,11 +84,11 @@ def _optional(value: Any) -> Optional:
     raise no_overload()
 
 
-def _mapped(rounds: Rounds, body: Code, frame: Frame) -> list[Any]:
+def _map(rounds: Rounds, body: Code, frame: Frame) -> list[Any]:
     return [body(frame) for _ in rounds]
 
 
-def _merged(rounds: Rounds, body: Code, frame: Frame) -> dict[Any, Any]:
+def _merge(rounds: Rounds, body: Code, frame: Frame) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for _ in rounds:
         for key, value in _entries(body(frame)):
@@ -118,10 +118,10 @@ _OF_ITEMS: Rows = (
         "(R).filter(bool) -> list(A)",
         lambda rounds, body, frame: [item for item in rounds if truth(body(frame))],
     ),
-    ("(R).map(T) -> list(T); (R).map(bool, T) -> list(T)", _mapped),
+    ("(R).map(T) -> list(T); (R).map(bool, T) -> list(T)", _map),
 )
 _OF_ENTRIES: Rows = (
-    ("(R).transformList(T) -> list(T); (R).transformList(bool, T) -> list(T)", _mapped),
+    ("(R).transformList(T) -> list(T); (R).transformList(bool, T) -> list(T)", _map),
     (
         "(R).transformMap(T) -> map(A, T); (R).transformMap(bool, T) -> map(A, T)",
         lambda rounds, body, frame: {key: body(frame) for key in rounds},
@@ -129,7 +129,7 @@ _OF_ENTRIES: Rows = (
     (
         "(R).transformMapEntry(map(K, V)) -> map(K, V); "
         "(R).transformMapEntry(bool, map(K, V)) -> map(K, V)",
-        _merged,
+        _merge,
     ),
 )
 _OF_LISTS: Rows = (

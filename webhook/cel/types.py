@@ -177,7 +177,7 @@ def result_type(
         if declared is not None and all(
             assignable(*pair, known) for pair in zip(declared, types, strict=True)
         ):
-            results.append(_substituted(signature.result, known))
+            results.append(_substitute(signature.result, known))
     if not results:
         return None
     same = all(each == results[0] for each in results)
@@ -188,10 +188,10 @@ def _is_unknown(type_: Type) -> bool:
     return type_ == UNKNOWN or any(map(_is_unknown, type_.params))
 
 
-def _substituted(type_: Type, bound: dict[str, Type]) -> Type:
+def _substitute(type_: Type, bound: dict[str, Type]) -> Type:
     if type_.is_parameter:
         return bound.get(type_.name, UNKNOWN)
-    return Type(type_.name, tuple(_substituted(param, bound) for param in type_.params))
+    return Type(type_.name, tuple(_substitute(param, bound) for param in type_.params))
 
 
 def can_stand_beside(first: Type, other: Type) -> bool:

@@ -239,7 +239,7 @@ class Index:
         for (key, version, is_in_namespace), before in list(self._everywhere.items()):
             if key in by_key:
                 gone, new = (
-                    self._narrowed(key, "any" * is_in_namespace, version, _anywhere(several))
+                    self._narrow(key, "any" * is_in_namespace, version, _anywhere(several))
                     for several in by_key[key]
                 )
                 needs = before.needs.copy()
@@ -283,12 +283,12 @@ class Index:
         everywhere = self._everywhere.get((key, version, bool(namespace)))
         if everywhere is None:
             anywhere = [each for group in groups for each in group.anywhere.items()]
-            narrowed = self._narrowed(key, namespace, version, anywhere)
+            narrowed = self._narrow(key, namespace, version, anywhere)
             needs_of_all = Counter(_needs(bound, key) for _, bound in narrowed)
             everywhere = Everywhere(LabelIndex.of(narrowed), needs_of_all)
             self._everywhere[key, version, bool(namespace)] = everywhere
         named = [each for group in groups for each in group.in_namespace(namespace)]
-        own = self._narrowed(key, namespace, version, named)
+        own = self._narrow(key, namespace, version, named)
         ranked = everywhere.ranked.joined(own)
         needs = set[str]().union(*everywhere.needs, *(_needs(bound, key) for _, bound in own))
         if key[:2] == NAMESPACES:
@@ -298,7 +298,7 @@ class Index:
         kind = self.targets[key].kind if ranked else None
         return TargetPolicies(ranked, kind, frozenset(needs), rules)
 
-    def _narrowed(
+    def _narrow(
         self, key: TargetKey, namespace: str, version: str, ranked: Iterable[Ranked]
     ) -> list[Ranked]:
         """Return policies with the part of their match that a target and a namespace leave open."""

@@ -141,7 +141,7 @@ class Violation:
     def words(self) -> Words:
         """Path, message and size, computed once: an answer repeats a message up to three times."""
         if self._words is None:
-            self._words = self._worded()
+            self._words = self._word()
         return self._words
 
     @property
@@ -159,7 +159,7 @@ class Violation:
         """The value found, as text for the message."""
         return shown(self.value) if self.found is None else str(self.found)
 
-    def _worded(self) -> Words:
+    def _word(self) -> Words:
         path = self.path
         where = f"{self.of}: {path}" if self.of and path else self.of or path
         message = f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}." if self.fix else self.rule

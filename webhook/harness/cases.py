@@ -85,7 +85,7 @@ def read_trials(
         faults: list[tuple[str, str]] = []
         trials: list[Trial] = []
         try:
-            listed = _listed(document, catalogue, home, carrier)
+            listed = _list_cases(document, catalogue, home, carrier)
         except FaultsError as error:
             raise _refuse(document, error.faults) from None
         # Cached by the parameters of a case; most cases set none.
@@ -118,7 +118,7 @@ class _ListedCases(NamedTuple):
     subject: Callable[[Case, str], tuple[Subject, WatchedEngine]]
 
 
-def _listed(
+def _list_cases(
     document: Document, catalogue: Catalogue, home: str, carrier: Subject | None
 ) -> _ListedCases:
     """Return the cases of a case file or a policy object. Raises FaultsError."""

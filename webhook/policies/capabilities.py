@@ -24,7 +24,7 @@ ALL = "ALL"
 ADD, DROP = "securityContext.capabilities.add", "securityContext.capabilities.drop"
 
 
-def _spelled(capability: str) -> str:
+def _spell(capability: str) -> str:
     if capability.startswith("CAP_"):
         raise ValueError(
             f"expected {capability.removeprefix('CAP_')}: the API spells capabilities without CAP_"
@@ -32,7 +32,7 @@ def _spelled(capability: str) -> str:
     return capability
 
 
-Capability = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$"), AfterValidator(_spelled)]
+Capability = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$"), AfterValidator(_spell)]
 
 
 class NotDropped(frozenset[str]):

@@ -105,7 +105,9 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
 def _judge_workload(request: Request) -> Violations:
     """Yield a violation for each budget that allows no eviction of its workloads' pods."""
     scaled = minimums(request)
-    workload = _workload(scaled, request) if request.kind != "Scale" else _scaled(scaled, request)
+    workload = (
+        _workload(scaled, request) if request.kind != "Scale" else _read_scaled(scaled, request)
+    )
     budgets = read_each(request.lookup(BUDGETS), _budget)
     keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]
     known = _workloads(request) if keeping else ()
@@ -152,7 +154,7 @@ def _workload(scaled: Mapping[WorkloadName, int], object: Fields) -> BudgetedWor
     return BudgetedWorkload(_title(object), object.texts("spec.template.metadata.labels"), desired)
 
 
-def _scaled(scaled: Mapping[WorkloadName, int], request: Request) -> BudgetedWorkload:
+def _read_scaled(scaled: Mapping[WorkloadName, int], request: Request) -> BudgetedWorkload:
     """Read the workload of a /scale, with the new replicas; the API omits 0."""
     parent = Fields(request.lookup(PARENT))
     replicas = 0 if is_scaled_by_deployment(parent) else request.integer("spec.replicas") or 0

@@ -60,14 +60,14 @@ def validate(request: Request, params: Sysctls) -> Violations:
         name = sysctl.string("name") or ""
         if not params.allowed.match(name):
             rule = "it is not among the sysctls that pods may set"
-        elif any(map(params.denied.match, _dotted(name))):
+        elif any(map(params.denied.match, _spell_dotted(name))):
             rule = f"pods must not set {', '.join(params.denied)}"
         else:
             continue
         yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
 
 
-def _dotted(name: str) -> tuple[str, str]:
+def _spell_dotted(name: str) -> tuple[str, str]:
     """Return the names with dots that a name may stand for: `kernel/msgmax`, `net/eno2.100/mtu`.
 
     The first separator decides for sysctl(8); container runtimes also read every dot as a slash.

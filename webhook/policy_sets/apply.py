@@ -41,7 +41,7 @@ def applied(object: JsonObject, configuration: JsonObject, code: str, path: str 
             "the ApplyConfiguration may not change atomic lists, maps or structs: "
             f"{', '.join(atomic)}; use a JSONPatch"
         )
-    merged: JsonObject = _merged(object, configuration, code)
+    merged: JsonObject = _merge(object, configuration, code)
     return merged
 
 
@@ -121,10 +121,10 @@ def _field(type: FieldType, key: str) -> str:
     return type.inner if type.shape == "map" else ""
 
 
-def _merged(old: Any, new: Any, code: str) -> Any:
+def _merge(old: Any, new: Any, code: str) -> Any:
     type = parse_type(code)
     if isinstance(old, dict) and isinstance(new, dict):
-        merged = {key: _merged(old.get(key), new[key], _field(type, key)) for key in new}
+        merged = {key: _merge(old.get(key), new[key], _field(type, key)) for key in new}
         return {**old, **merged}
     if isinstance(old, list) and isinstance(new, list) and type.keys:
         return _merged_items(old, new, type)
@@ -156,7 +156,7 @@ def _merged_items(old: Sequence[Any], new: Sequence[Any], type: FieldType) -> li
             left += is_next
         key, item = new_keys[right], new[right]
         before = by_key.get(key) if count[key] == 1 else None
-        merged.append(_merged(before, item, type.inner))
+        merged.append(_merge(before, item, type.inner))
         done.add(key)
         right += 1
         if shared and shared[0] == key:

@@ -70,7 +70,7 @@ class RegistryClient:
         `name` is a tag or a digest. The content, except referrers, must match a digest.
         """
         try:
-            body = await self._authorized(image, kind, name)
+            body = await self._send_authorized(image, kind, name)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             reason = reason_of(error, CONNECT_SECONDS)
             raise RegistryError(f"registry {image.registry} cannot be reached: {reason}") from error
@@ -91,7 +91,7 @@ class RegistryClient:
             text = f"registry {image.registry} sends much while others do: more than {most}"
             raise RegistryError(f"{text}; it is read again later") from error
 
-    async def _authorized(self, image: ImageReference, kind: str, name: str) -> bytes:
+    async def _send_authorized(self, image: ImageReference, kind: str, name: str) -> bytes:
         """Send a request, and if the registry requires it, repeat it with a token or login."""
         scheme = "http" if image.registry in self.insecure else "https"
         host = API_HOSTS.get(image.registry, image.registry)

@@ -19,8 +19,8 @@ class FakeCluster:
         self._kinds = {self._place(kind): kind for kind in built_in()}
         self._uids: set[str] = set()
         self._collecting = False
-        writes.on_stored = self._stored
-        writes.on_removed = self._removed
+        writes.on_stored = self._follow_write
+        writes.on_removed = self._follow_removal
 
     def kind(self, group: str, version: str, plural: str) -> ServedResource:
         """Return the definition of a resource. Raises StatusError if it is not served."""
@@ -57,16 +57,16 @@ class FakeCluster:
             if (place[0], place[2]) != (group, plural)
         }
 
-    def _stored(self, kind: ServedResource, object: JsonObject) -> None:
+    def _follow_write(self, kind: ServedResource, object: JsonObject) -> None:
         self._uids.add(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
             self.define(object)
-        if self._orphaned(object) or (
+        if self._is_orphan(object) or (
             kind.bucket == NAMESPACES and "deletionTimestamp" in object["metadata"]
         ):
             self._collect_soon()
 
-    def _removed(self, kind: ServedResource, object: JsonObject) -> None:
+    def _follow_removal(self, kind: ServedResource, object: JsonObject) -> None:
         self._uids.discard(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
             for removed in from_crd(object):
@@ -75,7 +75,7 @@ class FakeCluster:
             self._undefine(object)
         self._collect_soon()
 
-    def _orphaned(self, object: JsonObject) -> bool:
+    def _is_orphan(self, object: JsonObject) -> bool:
         owners = object["metadata"].get("ownerReferences")
         return bool(owners) and not any(owner["uid"] in self._uids for owner in owners)
 
@@ -94,7 +94,7 @@ class FakeCluster:
         namespaces = self._storage.all(NAMESPACES)
         ending = {name for (_, name), each in namespaces if "deletionTimestamp" in each["metadata"]}
         for bucket, (namespace, name), object in self._storage.everything():
-            doomed = self._orphaned(object) or namespace in ending
+            doomed = self._is_orphan(object) or namespace in ending
             if doomed and bucket in kinds and "deletionTimestamp" not in object["metadata"]:
                 self._writes.delete(WriteRequest(kinds[bucket], namespace, name), {})
         inhabited = {namespace for _, (namespace, _), _ in self._storage.everything()}

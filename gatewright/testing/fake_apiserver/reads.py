@@ -25,7 +25,7 @@ class StorageReader:
         """Return a page of the list; all pages have the state at the time of the first."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
-            version, matching, start = self._continued(token)
+            version, matching, start = self._continue(token)
             if version < self._storage.oldest:
                 now = [
                     object
@@ -68,7 +68,7 @@ class StorageReader:
             "items": items,
         }
 
-    def _continued(self, token: str) -> tuple[int, list[JsonObject], int]:
+    def _continue(self, token: str) -> tuple[int, list[JsonObject], int]:
         try:
             number, start = orjson.loads(base64.urlsafe_b64decode(token))
         except ValueError:

@@ -124,7 +124,7 @@ class KnownFields(dict[str, Any]):
 
 
 def _holds(expression: str, request: ExampleRequest, labels: Labels) -> bool:
-    program = _compiled(expression)
+    program = _compile(expression)
     if program is None:
         return True
     metadata = {"name": request.name, "namespace": request.namespace, "labels": dict(labels)}
@@ -152,7 +152,7 @@ def _holds(expression: str, request: ExampleRequest, labels: Labels) -> bool:
 
 
 @cache
-def _compiled(expression: str) -> Program | None:
+def _compile(expression: str) -> Program | None:
     try:
         return NAMES.compile(expression, "bool")
     except CelError:

@@ -110,7 +110,7 @@ def _blocked(
         when, then = "If its last pod goes", ": the webhook cannot come back"
     if requests:
         message = f"{each.name} judges {what} and fails closed. {when}, the API server refuses"
-        message = f"{message} {_shortened(requests)}{then}"
+        message = f"{message} {_shorten(requests)}{then}"
         fix = _Exclusion.of(requests).fix
         yield Hazard(check, level, each.configuration, each.path, message, fix, patch)
 
@@ -162,7 +162,7 @@ def _level(needed: Sequence[ExampleRequest]) -> str:
     return CRITICAL if names & VITAL else WARNING
 
 
-def _shortened(needs: Sequence[ExampleRequest]) -> str:
+def _shorten(needs: Sequence[ExampleRequest]) -> str:
     """Return the first requests with their meanings, and how many more there are."""
     distinct = list(dict.fromkeys(f"{need} ({need.meaning})" for need in needs))
     more = len(distinct) - MAX_LISTED

@@ -61,10 +61,10 @@ def _without_repetition(found: Iterable[Hazard]) -> Iterator[Hazard]:
         key = each.subject.title, each.check, each.level, rest, each.fix
         alike.setdefault(key if is_about_it else (str(at),), []).append(each)
     for same in alike.values():
-        yield same[0] if len(same) == 1 else _joined(same)
+        yield same[0] if len(same) == 1 else _join(same)
 
 
-def _joined(same: list[Hazard]) -> Hazard:
+def _join(same: list[Hazard]) -> Hazard:
     """Return one finding for findings about several webhooks that differ only in the name."""
     first = same[0]
     names = [each.path.removeprefix("webhooks[name=").removesuffix("]") for each in same]

@@ -18,7 +18,7 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     """Yield a finding for each policy, binding and exception without its intended effect."""
     policies = {(each.kind, each.metadata.name): each for each in state.all(ClusterPolicy)}
     for binding in state.all(ClusterBinding):
-        yield from _bound(binding, policies, state, now)
+        yield from _bind(binding, policies, state, now)
     bound = {_policy_key(each) for each in state.all(ClusterBinding)}
     for key, policy in policies.items():
         kind, name = key
@@ -38,7 +38,7 @@ def _policy_key(binding: ClusterBinding) -> tuple[str, str]:
     return binding.kind.removesuffix("Binding"), binding.spec.policy_name
 
 
-def _bound(
+def _bind(
     binding: ClusterBinding,
     policies: Mapping[tuple[str, str], ClusterPolicy],
     state: ClusterState,
@@ -118,7 +118,7 @@ def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     unread = {group for group, _ in state.unread}
     for each in foreign:
         is_known = state.is_live and group_version(each.api_version)[0] not in unread
-        for name in _excepted(each) if is_known and policies else ():
+        for name in _find_excepted(each) if is_known and policies else ():
             if name not in policies:
                 yield Hazard(
                     "unused-exception",
@@ -169,7 +169,7 @@ def _mode(each: ForeignPolicy) -> str:
     return "failureAction Audit" if actions == {"audit"} else ""
 
 
-def _excepted(each: ForeignPolicy) -> Iterator[str]:
+def _find_excepted(each: ForeignPolicy) -> Iterator[str]:
     """Yield the policies that an exception names.
 
     Gatewright's controller also knows policies that are no objects: those of files and the chart.

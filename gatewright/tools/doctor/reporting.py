@@ -74,7 +74,7 @@ def report(
     for finding in findings:
         subjects.setdefault(finding.subject.title, finding.subject)
         by_title.setdefault(finding.subject.title, []).append(finding)
-    for each in _judged(state):
+    for each in _judge(state):
         subjects.setdefault(each.title, each)
     results = tuple(
         _result(each, by_title.get(title, []), places.get(title, SourceLocation()))
@@ -91,7 +91,7 @@ def report(
     )
 
 
-def _judged(state: ClusterState) -> list[ClusterObject]:
+def _judge(state: ClusterState) -> list[ClusterObject]:
     called = [caller.subject for caller in callers(state)]
     configured = state.all(WebhookConfiguration)
     return [*configured, *called, *state.all(ClusterPolicy), *state.all(ClusterBinding)]

@@ -33,7 +33,7 @@ def sequences(state: ClusterState) -> Sequences:
     called: dict[str, list[Registered]] = {}
     for each in mutating:
         rules = each.webhook.rules
-        for text in {text for rule in rules for text in _matched(rule, requests, by_group)}:
+        for text in {text for rule in rules for text in _match(rule, requests, by_group)}:
             called.setdefault(text, []).append(each)
     distinct: dict[tuple[WebhookKey, ...], tuple[str, list[Registered]]] = {}
     for text, webhooks in sorted(called.items()):
@@ -46,7 +46,7 @@ def sequences(state: ClusterState) -> Sequences:
     return sorted(found.values(), key=lambda each: each[0])
 
 
-def _matched(
+def _match(
     rule: ResourceRule,
     requests: Mapping[str, ExampleRequest],
     by_group: Mapping[str, Sequence[str]],

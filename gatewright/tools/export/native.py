@@ -116,14 +116,14 @@ def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | Non
     if spec.policy is None:
         inlined = [{"name": "params", "expression": _constant(spec.params)}] if spec.params else []
         variables = [each.model_dump(by_alias=True) for each in spec.variables]
-        written: JsonObject = {"variables": inlined + [_inlined(each) for each in variables]}
+        written: JsonObject = {"variables": inlined + [_inline(each) for each in variables]}
         for key in ("validations", "mutations"):
             rules = [
                 each.model_dump(by_alias=True, exclude_none=True, exclude={"path"})
                 for each in getattr(spec, key)
             ]
             if rules:
-                written[key] = [_inlined(each) for each in rules]
+                written[key] = [_inline(each) for each in rules]
         return written
     policy = catalogue()[spec.policy]
     counterpart = COUNTERPARTS.get(spec.policy)
@@ -146,11 +146,11 @@ def _constant(value: Any) -> str:
     return literal(value)
 
 
-def _inlined(rule: Any) -> Any:
+def _inline(rule: Any) -> Any:
     """Return a rule whose expressions read the parameters from a variable."""
     if isinstance(rule, dict):
         return {
-            key: _params(each) if "xpression" in key and isinstance(each, str) else _inlined(each)
+            key: _params(each) if "xpression" in key and isinstance(each, str) else _inline(each)
             for key, each in rule.items()
         }
     return rule
@@ -192,7 +192,7 @@ def _objects(
     policy: JsonObject = {
         "failurePolicy": str(spec.failure_policy),
         "matchConstraints": match,
-        "matchConditions": [*match_conditions, *map(_inlined, own)],
+        "matchConditions": [*match_conditions, *map(_inline, own)],
     }
     policy |= {key: each for key, each in rules.items() if each}
     binding: JsonObject = {"policyName": name}

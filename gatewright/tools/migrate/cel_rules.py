@@ -44,8 +44,8 @@ def cel_rules(source: Mapping[str, Any], of_pods: bool = False) -> dict[str, Any
     convert = of_pod if of_pods else str
     rules = {
         "validations": [validation(each, convert) for each in source["validations"]],
-        "variables": _named(source.get("variables") or (), convert),
-        "matchConditions": _named(source.get("matchConditions") or (), convert),
+        "variables": _name(source.get("variables") or (), convert),
+        "matchConditions": _name(source.get("matchConditions") or (), convert),
     }
     return {key: each for key, each in rules.items() if each}
 
@@ -60,5 +60,5 @@ def validation(each: Mapping[str, Any], convert: Callable[[str], str] = str) -> 
     return found
 
 
-def _named(rules: Iterable[Any], convert: Callable[[str], str]) -> list[dict[str, str]]:
+def _name(rules: Iterable[Any], convert: Callable[[str], str]) -> list[dict[str, str]]:
     return [{"name": e["name"], "expression": convert(e["expression"])} for e in rules]

@@ -27,9 +27,12 @@ def convert_exception(origin: Origin, context: Context) -> Iterator[ConvertedPol
     """
     spec, policies = origin.value["spec"], [e for e in context.converted if not e.is_exception]
     if "policyRefs" in spec:
-        clauses, excepted = _by_conditions(spec), _referenced(spec["policyRefs"], policies)
+        clauses, excepted = _by_conditions(spec), _find_referenced(spec["policyRefs"], policies)
     else:
-        clauses, excepted = _by_match(spec, context.kinds), _excepted(spec["exceptions"], policies)
+        clauses, excepted = (
+            _by_match(spec, context.kinds),
+            _find_excepted(spec["exceptions"], policies),
+        )
     by_namespace: dict[str, list[str]] = {}
     for each in excepted:
         by_namespace.setdefault(each.namespace, []).append(each.name)
@@ -45,7 +48,7 @@ def convert_exception(origin: Origin, context: Context) -> Iterator[ConvertedPol
         yield ConvertedPolicy(origin, written, name, namespace, is_exception=True)
 
 
-def _excepted(
+def _find_excepted(
     entries: Iterable[Mapping[str, Any]], policies: Sequence[ConvertedPolicy]
 ) -> Iterator[ConvertedPolicy]:
     """Yield the policies converted from the rules that an exception of kyverno.io names."""
@@ -60,7 +63,7 @@ def _excepted(
                 yield each
 
 
-def _referenced(
+def _find_referenced(
     references: Iterable[Mapping[str, Any]], policies: Sequence[ConvertedPolicy]
 ) -> Iterator[ConvertedPolicy]:
     """Yield the policies converted from those that an exception of policies.kyverno.io names."""

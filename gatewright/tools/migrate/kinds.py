@@ -26,7 +26,7 @@ class KindNames:
         for each in documents:
             if each.value.get("kind") == "CustomResourceDefinition":
                 with suppress(KeyError, TypeError):
-                    self._kinds.append(_defined(each.value["spec"]))
+                    self._kinds.append(_define(each.value["spec"]))
 
     def by_selector(self, text: str) -> tuple[str, str]:
         """Return the kind and subresource of Kyverno's notation group/version/Kind/sub."""
@@ -94,7 +94,7 @@ class KindNames:
         return f"{kind.plural}.{kind.group}/{served}/{kind.kind}"
 
 
-def _defined(spec: Mapping[str, Any]) -> Kind:
+def _define(spec: Mapping[str, Any]) -> Kind:
     versions = tuple(each["name"] for each in spec["versions"])
     names = spec["names"]
     return Kind(spec["group"], names["kind"], names["plural"], versions,

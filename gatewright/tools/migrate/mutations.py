@@ -133,12 +133,12 @@ def changes_of(mutate: Mapping[str, Any]) -> list[PathChange]:
     text = json.dumps(mutate)
     if "{{" in text or "$(" in text or mutate.keys() - {"patchStrategicMerge", "patchesJson6902"}:
         refuse(NOT_FIXED, MUTATION)
-    merged = _merged(mutate.get("patchStrategicMerge") or {}, ())
+    merged = _merge(mutate.get("patchStrategicMerge") or {}, ())
     operations = yaml.safe_load(mutate.get("patchesJson6902") or "[]")
     return [*merged, *map(_operation, operations)]
 
 
-def _merged(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathChange]:
+def _merge(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathChange]:
     for key, value in patch.items():
         found = ANCHOR.fullmatch(key)
         if found and (found["sort"] != "+" or ANCHOR.search(json.dumps(value))):
@@ -147,7 +147,7 @@ def _merged(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathCh
         if found:
             yield PathChange(path, constant(value), {len(path): False})
         elif isinstance(value, Mapping) and value:
-            yield from _merged(value, path)
+            yield from _merge(value, path)
         elif isinstance(value, Mapping | list) or value is None:
             refuse("it merges lists or removes fields", MUTATION)
         else:

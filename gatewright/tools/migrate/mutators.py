@@ -99,7 +99,7 @@ def _value(kind: str, parameters: Mapping[str, Any]) -> CelValue:
         values = parameters["values"]["fromList"]
         if not all(isinstance(each, str) for each in values) or len({*values}) < len(values):
             refuse("its values are not distinct texts", MUTATION)
-        return _pruned(values) if parameters.get("operation") == "prune" else _with(values)
+        return _prune(values) if parameters.get("operation") == "prune" else _with(values)
     if kind not in ("Assign", "AssignMetadata") or "value" not in (parameters.get("assign") or {}):
         refuse(NOT_FIXED, MUTATION)
     return constant(parameters["assign"]["value"])
@@ -112,7 +112,7 @@ def _with(values: list[str]) -> CelValue:
     )
 
 
-def _pruned(values: list[str]) -> CelValue:
+def _prune(values: list[str]) -> CelValue:
     return lambda field, _there: f"{field}.filter(each, !(each in {literal(values)}))"
 
 

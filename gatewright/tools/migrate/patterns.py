@@ -117,7 +117,7 @@ def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcom
             refuse(f"the anchor {key} is only for mutations")
         else:
             rest.insert(0 if _has_anchors(below) else len(rest), _of_field(below, there, field))
-    return _joined(conditions, anchors, _in_order(rest))
+    return _join(conditions, anchors, _in_order(rest))
 
 
 def _has_anchors(pattern: Any) -> bool:
@@ -190,7 +190,7 @@ def _of_scalars(pattern: Any, value: PatternValue) -> str:
     return f"(type({value.text}) == list ? {of_items} : {scalar(value.text, pattern)})"
 
 
-def _joined(
+def _join(
     conditions: list[str], anchors: list[PatternOutcome], rest: PatternOutcome
 ) -> PatternOutcome:
     """Return the outcome of an object: its conditions, then anchors, then the other fields."""

@@ -60,7 +60,7 @@ def scalar(value: str, pattern: Any, code: str = ANY) -> str:
     if "{{" in pattern or "$(" in pattern:
         refuse(f"the pattern {pattern!r} contains a variable")
     return some(
-        every(_compared(value, *each, code) for each in comparisons)
+        every(_compare(value, *each, code) for each in comparisons)
         for comparisons in _alternatives(pattern)
     )
 
@@ -77,7 +77,7 @@ def _null_compared(comparison: AmountComparison) -> bool:
     return found is not None and bool(COMPARE[comparison.operator](0, found))
 
 
-def _compared(value: str, sign: str, operand: str, code: str) -> str:
+def _compare(value: str, sign: str, operand: str, code: str) -> str:
     if amount(operand) is not None:
         return _compared_amount(value, sign, operand, code)
     if DURATION.fullmatch(operand):

@@ -74,7 +74,7 @@ class RuleScope:
             refuse("Kyverno selects no Namespace by namespaceSelector", OMIT)
         self.conditions: list[str] = []
         self.match: dict[str, Any] = {"any": []}
-        for each in _merged(found) if sort == "all" else found:
+        for each in _merge(found) if sort == "all" else found:
             self._match(each)
         if not found:
             refuse("it has no match, so it names no kinds", ADD_MATCH)
@@ -151,7 +151,7 @@ class RuleScope:
         yield from users_of(one)
 
 
-def _merged(found: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _merge(found: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Merge filters that must all match into one."""
     whole: dict[str, Any] = {"resources": {}}
     for each in found:

@@ -146,7 +146,7 @@ def plural_of(kind: str) -> str:
 
 def in_project(kind: NewKind) -> dict[str, str]:
     """Return the files of a kind of Gatewright itself."""
-    return _filled(PROJECT, kind, "")
+    return _fill(PROJECT, kind, "")
 
 
 def in_package(kind: NewKind, project: str, *, is_new: bool) -> dict[str, str]:
@@ -154,7 +154,7 @@ def in_package(kind: NewKind, project: str, *, is_new: bool) -> dict[str, str]:
 
     With `is_new`, also return the other files of the package.
     """
-    return _filled(PACKAGE if is_new else IN_PACKAGE, kind, project)
+    return _fill(PACKAGE if is_new else IN_PACKAGE, kind, project)
 
 
 def package_of(project: str) -> str:
@@ -177,7 +177,7 @@ def entry_point(kind: NewKind, project: str) -> str:
     return f'{kind.module} = "{package_of(project)}.{kind.module}:{kind.constant}"'
 
 
-def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -> dict[str, str]:
+def _fill(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -> dict[str, str]:
     longest = LONG_CLUSTER_SCOPED_NAME if kind.is_cluster_scoped else LONG_NAME
     it = kind.module if len(kind.module) <= longest else "item"
     names = {
@@ -196,13 +196,13 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
     }
     return {
         Template(path).substitute(names): IMPORT.sub(
-            _fitted, "\n\n".join(Template(_template(part)).substitute(names) for part in parts)
+            _fit, "\n\n".join(Template(_template(part)).substitute(names) for part in parts)
         )
         for path, parts in paths.items()
     }
 
 
-def _fitted(found: re.Match[str]) -> str:
+def _fit(found: re.Match[str]) -> str:
     """Return an import; if it is longer than a line, with one name per line."""
     names = "".join(f"    {name},\n" for name in found[2].split(", "))
     return found[0] if len(found[0]) <= WIDTH else f"{found[1]}(\n{names})"

@@ -63,12 +63,12 @@ _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0
 
 
 @cache
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     return compile_regex(pattern)
 
 
 def _is(pattern: str, text: str) -> bool:
-    return _compiled(pattern).fullmatch(text.encode()) is not None
+    return _compile(pattern).fullmatch(text.encode()) is not None
 
 
 def _label(text: str) -> list[str]:
@@ -94,7 +94,7 @@ def _ended(validate: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     return lambda text: validate(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
-def _parsed(parse: Callable[[str], Any], text: str, message: str = "") -> list[str]:
+def _parse(parse: Callable[[str], Any], text: str, message: str = "") -> list[str]:
     error = fault(parse, text)
     return [] if error is None else [message or str(error).partition(": ")[2]]
 
@@ -110,9 +110,9 @@ FORMATS: dict[str, Callable[[str], list[str]]] = {  # each returns the errors of
     "qualifiedName": _qualified_name,
     "uuid": lambda text: [] if _is(_UUID, text) else ["does not match the UUID format"],
     "byte": lambda text: [] if _is(_BASE64, text) else ["invalid base64"],
-    "uri": partial(_parsed, parse_url),
-    "date": lambda text: _parsed(parse_timestamp, f"{text}T00:00:00Z", "invalid date"),
-    "datetime": partial(_parsed, parse_timestamp, message="invalid datetime"),
+    "uri": partial(_parse, parse_url),
+    "date": lambda text: _parse(parse_timestamp, f"{text}T00:00:00Z", "invalid date"),
+    "datetime": partial(_parse, parse_timestamp, message="invalid datetime"),
 }
 
 

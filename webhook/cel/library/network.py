@@ -74,7 +74,7 @@ def _is_global_unicast(address: IPAddress) -> bool:
     return not (of_this_host or address.is_multicast or address == _BROADCAST)
 
 
-def _masked(prefix: Prefix) -> Prefix:
+def _mask(prefix: Prefix) -> Prefix:
     return ipaddress.ip_interface(prefix.network)
 
 
@@ -118,7 +118,7 @@ declare(
     ("isCIDR(string) -> bool", succeeds(parse_cidr), parsing),
     ("(net.CIDR).ip() -> net.IP", lambda prefix: prefix.ip, _STEPS),
     ("(net.CIDR).prefixLength() -> int", lambda prefix: prefix.network.prefixlen, NO_MORE),
-    ("(net.CIDR).masked() -> net.CIDR", _masked, _STEPS),
+    ("(net.CIDR).masked() -> net.CIDR", _mask, _STEPS),
     ("(net.CIDR).containsIP(net.IP) -> bool", _contains_ip, _STEPS),
     ("(net.CIDR).containsIP(string) -> bool", _of_text(_contains_ip, parse_ip), _parsing_second),
     ("(net.CIDR).containsCIDR(net.CIDR) -> bool", _contains, _STEPS),

@@ -104,7 +104,7 @@ def _rounding(name: str, call: Callable[[float], float]) -> Row:
     )
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     return math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value
 
 
@@ -171,7 +171,7 @@ declare(
     _rounding("ceil", math.ceil),
     _rounding("floor", math.floor),
     _rounding("trunc", math.trunc),
-    _rounding("round", _rounded),
+    _rounding("round", _round),
     ("math.isInf(double) -> bool", math.isinf, NO_MORE),
     ("math.isNaN(double) -> bool", math.isnan, NO_MORE),
     ("math.isFinite(double) -> bool", math.isfinite, NO_MORE),

@@ -22,7 +22,7 @@ NAMES[ExactQuantity] = _OF = "kubernetes.Quantity"
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> ExactQuantity:
+def _parse(text: str) -> ExactQuantity:
     """Parse a quantity. Raises EvaluationError if it is invalid."""
     found = parse_exact(text)
     if found is None:
@@ -47,7 +47,7 @@ def _as_integer(quantity: ExactQuantity) -> int:
     return int(quantity.value)
 
 
-def _approximated(quantity: ExactQuantity) -> float:
+def _approximate(quantity: ExactQuantity) -> float:
     try:
         return float(quantity.value)
     except OverflowError:
@@ -55,12 +55,12 @@ def _approximated(quantity: ExactQuantity) -> float:
 
 
 declare(
-    (f"quantity(string) -> {_OF}", _parsed, parsing),
-    ("isQuantity(string) -> bool", succeeds(_parsed), parsing),
+    (f"quantity(string) -> {_OF}", _parse, parsing),
+    ("isQuantity(string) -> bool", succeeds(_parse), parsing),
     (f"sign({_OF}) -> int", lambda one: (one.value > 0) - (one.value < 0), 4),
     (f"({_OF}).isInteger() -> bool", lambda one: one.is_integer, NO_MORE),
     (f"({_OF}).asInteger() -> int", _as_integer, 4),
-    (f"({_OF}).asApproximateFloat() -> double", _approximated, 4),
+    (f"({_OF}).asApproximateFloat() -> double", _approximate, 4),
     (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum, _CALCULATED),
     (f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}", _difference, _CALCULATED),
     *ordered(_OF, _CALCULATED),

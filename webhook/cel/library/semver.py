@@ -30,7 +30,7 @@ NAMES[Semver] = _OF = "kubernetes.Semver"
 
 def parse_semver(text: str, normalize: bool = False) -> Semver:
     """Parse a version; `normalize` allows a leading v, missing parts and leading zeros."""
-    text = _normalized(text) if normalize else text
+    text = _normalize(text) if normalize else text
     if not text:
         raise EvaluationError("Version string empty")
     core = text.split(".", 2)
@@ -52,7 +52,7 @@ def parse_semver(text: str, normalize: bool = False) -> Semver:
     return Semver(tuple(map(int, core)), not match[1], tuple(pre))
 
 
-def _normalized(text: str) -> str:
+def _normalize(text: str) -> str:
     parts = text.removeprefix("v").split(".", 2)
     for index, part in enumerate(parts):
         if len(part) > 1:

@@ -135,25 +135,25 @@ def _program(meter: Meter, text: bytes, pattern: str) -> Any:
     return program
 
 
-def _encoded(meter: Meter, text: str) -> bytes:
+def _encode(meter: Meter, text: str) -> bytes:
     meter.charge(len(text) >> COPIED)
     return text.encode()
 
 
 def _matches(meter: Meter, text: str, pattern: str) -> bool:
-    searched = _encoded(meter, text)
+    searched = _encode(meter, text)
     return _program(meter, searched, pattern).search(searched) is not None
 
 
 def _find(meter: Meter, text: str, pattern: str) -> str:
-    searched = _encoded(meter, text)
+    searched = _encode(meter, text)
     match = _program(meter, searched, pattern).search(searched)
     return "" if match is None else match.group().decode()
 
 
 def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[str]:
     found: list[str] = []
-    searched, end = _encoded(meter, text), -1
+    searched, end = _encode(meter, text), -1
     _, size = compiled(meter, pattern)
     for match in _program(meter, searched, pattern).finditer(searched) if count else ():
         start = match.start()
