@@ -148,3 +148,30 @@ def test_a_failing_component_does_not_stop_others(laptop: Laptop, namespace: str
     laptop.wait("appstack/shop", "condition=Ready", namespace)
     kubectl("patch", "appstack", "shop", "--type=merge", '--patch={"spec":{"cache":null}}')
     laptop.wait("deployment/shop-cache", "delete", namespace)
+
+
+def test_a_queue_comes_before_those_that_use_it(laptop: Laptop, namespace: str) -> None:
+    """The sample's queue, services and autoscaler; a removed queue leaves its volume and password."""
+
+    def kubectl(*args: str) -> str:
+        return laptop.kubectl("-n", namespace, *args)
+
+    kubectl("apply", "-f", str(CONFIG / "samples/order-stack.yaml"))
+    laptop.wait("appstack/order-stack", "condition=Ready", namespace)
+    conditions = '{range .status.conditions[?(@.status=="True")]}{.type} {end}'
+    ready = kubectl("get", "appstack/order-stack", f"-o=jsonpath={conditions}").split()
+    assert {"QueueReady", "OrdersReady", "OrderMailReady"} < set(ready)
+    wide = kubectl("get", "appstack/order-stack", "-o=wide").splitlines()[0].split()
+    assert "QUEUE" in wide
+    gone = '--patch={"spec":{"queue":null,"services":null}}'
+    kubectl("patch", "appstack/order-stack", "--type=merge", gone)
+    laptop.wait("statefulset/order-stack-queue", "delete", namespace)
+    left = kubectl("get", "pvc,secrets", "-o=name").split()
+    assert "persistentvolumeclaim/rabbitmq-order-stack-queue-0" in left
+    assert "secret/order-stack-queue-rabbitmq-credentials" in left
+    nats = '--patch={"spec":{"queue":{"type":"nats"}}}'
+    kubectl("patch", "appstack/order-stack", "--type=merge", nats)
+    laptop.wait("appstack/order-stack", "condition=Ready", namespace)
+    other = '--patch={"spec":{"queue":{"type":"kafka"}}}'
+    said = laptop.refusal("-n", namespace, "patch", "appstack/order-stack", "--type=merge", other)
+    assert "spec.queue.type" in said
