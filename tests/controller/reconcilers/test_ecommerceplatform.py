@@ -1,13 +1,16 @@
 """The plan of an EcommercePlatform: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
 from controller.reconcilers.resources import POSTGRESQL
+from controller.reconcilers.tiers import TIERS
 from controller.runtime.plan import Observed, Plan, Problem
 from gatewright.testing import ApiServer, reconcile
 from gatewright.testing.fake_apiserver.server import NAMESPACE
@@ -22,6 +25,7 @@ from tests.controller.reconcilers.platforms import (
     unready,
 )
 
+SAMPLES = Path(__file__).parents[3] / "config/samples"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MONITORED = frozenset({SERVICE_MONITOR, PROMETHEUS_RULE})
 EVERYTHING: JsonObject = {"environment": "production", "host": "shop.example.com"}
@@ -111,6 +115,25 @@ def test_the_environment_decides_where_the_spec_is_silent(
     assert ("affinity" in backend["template"]["spec"]) is spread
     assert (("PodDisruptionBudget", "shop-backend") in objects) is spread
     assert (("PrometheusRule", "shop") in objects) is spread
+
+
+@pytest.mark.parametrize("environment", ["production", "staging", "development"])
+@pytest.mark.parametrize("name", ["production-store", "staging-platform"])
+def test_the_same_file_serves_each_environment(name: str, environment: str) -> None:
+    """Backups, redundancy, sizes and alerts follow `environment` alone; what the file sets stays."""
+    file = yaml.safe_load((SAMPLES / f"{name}.yaml").read_text())
+    file["metadata"] |= {"namespace": "eu", "uid": "1"}
+    file["spec"]["environment"] = environment
+    objects, tier = made(planned(file, Observed(served=MONITORED))), TIERS[environment]
+    database = objects["PostgreSQL", f"{name}-db"]["spec"]
+    assert database["storage"] == file["spec"]["database"]["storage"]
+    assert (database["replicas"], database["backup"]["enabled"]) == (tier.replicas, tier.backup)
+    assert (("PrometheusRule", name) in objects) is tier.alerts
+    for workload in ("frontend", "backend"):
+        deployment = objects["Deployment", f"{name}-{workload}"]["spec"]
+        assert deployment["replicas"] == file["spec"][workload]["replicas"]
+        assert container(objects, f"{name}-{workload}")["resources"] == tier.workload
+        assert (("PodDisruptionBudget", f"{name}-{workload}") in objects) is tier.spread
 
 
 @pytest.mark.parametrize("environment", ["production", "staging", "development"])

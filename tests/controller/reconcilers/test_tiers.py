@@ -39,6 +39,8 @@ def test_the_page_has_the_values_of_each_environment(place: int) -> None:
         "their requests; limits": shown(tier.workload),
         "cache: requests; limits": shown(tier.cache),
         "database: requests; limits": shown(tier.database),
+        "queue: requests; limits": shown(tier.queue),
+        "queue, storage": tier.queue_storage,
         "security context": "restricted",
         "pods of a workload on different nodes, PodDisruptionBudget, alerts": "yes"
         if tier.spread
