@@ -4,6 +4,7 @@ import os
 import tarfile
 from collections.abc import Container, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ CONSUMED = frozenset(  # what helm reads of a chart itself; templates may read a
         "crds",
     }
 )
+FIRST_FILES = 20  # of an archive, among which Chart.yaml is
 MAX_FILES = 20_000  # of one chart, with its subcharts: helm keeps all of them in memory
 
 
@@ -35,8 +37,9 @@ def is_packaged(file: Path) -> bool:
         return False
     try:
         with tarfile.open(file) as archive:
-            first = next(iter(archive), None)  # helm packages Chart.yaml first
-            return first is not None and first.name.endswith(f"/{CHART}")
+            # helm packages Chart.yaml first; other programs, the directory
+            names = [each.name for each in islice(archive, FIRST_FILES)]
+            return any(name.endswith(f"/{CHART}") for name in names)
     except (tarfile.TarError, OSError, EOFError):
         return False
 

@@ -79,10 +79,13 @@ def patch_of(
     return ({"op": "add", "path": pointer, "value": violation.fix_value},), is_safe
 
 
-def _fixes_of(result: SubjectResult, *, defaults: bool) -> Iterator[tuple[PatchOperation, bool]]:
+def _fixes_of(
+    result: SubjectResult, *, defaults: bool, adds_items: bool
+) -> Iterator[tuple[PatchOperation, bool]]:
     """Yield each operation that fixes a violation, and whether it is safe.
 
-    With `defaults`, also yield the operations of mutating policies.
+    With `defaults`, also yield the operations of mutating policies; those that add an item to a
+    list only with `adds_items`.
     """
     for each in result.violations:
         yield from ((operation, each.patch_is_safe) for operation in each.patch)
@@ -90,18 +93,22 @@ def _fixes_of(result: SubjectResult, *, defaults: bool) -> Iterator[tuple[PatchO
         if "value" in operation:
             # An `add` with an index inserts an item; the fix of a violation replaces it.
             inserts = operation["op"] == "add" and operation["path"].rpartition("/")[2].isdigit()
-            yield ({**operation, "op": "insert"} if inserts else operation), True
+            if adds_items or not inserts:
+                yield ({**operation, "op": "insert"} if inserts else operation), True
 
 
 def fixed_files(
-    reported: Iterable[ReportedDocument], *, defaults: bool, unsafe: bool
+    reported: Iterable[ReportedDocument], *, defaults: bool, unsafe: bool, adds_items: bool = True
 ) -> tuple[list[FixedFile], list[str]]:
-    """Return the corrected files, and lines about the fixes that are left out."""
+    """Return the corrected files, and lines about the fixes that are left out.
+
+    Without `adds_items`, no mutating policy adds an item to a list.
+    """
     fixes: dict[str, list[DocumentFix]] = {}
     elsewhere, unwritable, hidden = Counter[str](), 0, 0
     for document, result in reported:
         source, found = document.source, list[tuple[PatchOperation, bool]]()
-        for fix in _fixes_of(result, defaults=defaults):
+        for fix in _fixes_of(result, defaults=defaults, adds_items=adds_items):
             found += [fix] * (fix not in found)
         chosen = [operation for operation, is_safe in found if is_safe or unsafe]
         hidden += len(found) - len(chosen)

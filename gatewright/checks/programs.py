@@ -135,5 +135,6 @@ def _message(text: str) -> str:
     lines = text.strip().splitlines()
     begin = next((at for at, line in enumerate(lines) if MARK.match(line)), 0)
     message = " ".join(MARK.sub("", "\n".join(lines[begin:])).split())
-    # kubectl logs a Go string.
+    # kubectl logs a Go string, or one of several lines between < and >.
+    message = message.removeprefix("< ").removesuffix(" >") if message.startswith("< ") else message
     return message.strip('"').replace('\\"', '"') if message.startswith('"') else message

@@ -17,7 +17,7 @@ from gatewright.checks.check_report import once_per_place
 from gatewright.checks.checked_tree import IGNORE_FILE
 from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
-from gatewright.checks.fixes import FixedFile, ReportedDocument, fixed_files
+from gatewright.checks.fixes import FixedFile, fixed_files
 from gatewright.checks.loaded_policies import PolicySelection
 from gatewright.checks.project_file import NO_PROJECT_FILE, ProjectCommand
 from gatewright.checks.recorded_reviews import read_reviews
@@ -259,7 +259,7 @@ def _changed_sources(
 def _fix(
     checker: Checker,
     judge: Callable[[], Checker],
-    fix_once: Callable[[list[ReportedDocument]], tuple[list[FixedFile], list[str]]],
+    fix_once: Callable[..., tuple[list[FixedFile], list[str]]],
     *,
     writes: bool,
 ) -> tuple[Checker, list[FixedFile], list[str]]:
@@ -277,7 +277,8 @@ def _fix(
             file.write()
             counts[file.path] += file.count
         checker = judge()
-        files, notes = fix_once(checker.reported)
+        # A mutation that adds an item would add it again.
+        files, notes = fix_once(checker.reported, adds_items=False)
     fixed = (f"{path}: fixed {counted(count, 'field')}" for path, count in counts.items())
     return checker, files, [*fixed, *notes]
 

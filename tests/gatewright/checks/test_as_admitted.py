@@ -123,3 +123,24 @@ def test_a_fix_that_replaces_an_alias_ends_in_one_run(check):
     once = Path("manifest.yaml").read_text()
     assert found == (0, ["1 object: 1 allowed"])
     assert (check(SIDECAR, "", *options), Path("manifest.yaml").read_text()) == (found, once)
+
+
+APPENDED = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: sidecar}
+spec:
+  match: {any: [{kinds: [Pod]}]}
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: '[JSONPatch{op: "add", path: "/spec/containers/-", value: Object.spec.containers{name: "log", image: "r.io/log:1"}}]'
+"""
+
+
+def test_an_item_is_added_once_in_a_run(check):
+    """Although the mutation would add it again to the file that has it."""
+    check(APPENDED, POD, "--fix-defaults")
+    item = '    - {name: log, image: "r.io/log:1"}\n'
+    expected = POD.replace("  restartPolicy", f"{item}  restartPolicy")
+    assert Path("manifest.yaml").read_text() == expected
