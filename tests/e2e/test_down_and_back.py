@@ -4,7 +4,7 @@ import json
 import shutil
 import ssl
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ import pytest
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
 from tests.e2e import manifests
+from tests.e2e.attempts import attempts
 from tests.e2e.conftest import CONFIG, Cluster
 from tests.gatewright.started import Gatewright, registered
 
@@ -315,3 +316,54 @@ def test_s8_while_both_are_down_nothing_is_admitted_unjudged(running: Installati
     ).split()
     assert [each.rpartition("/")[2] for each in left] == ["childless", "kept", "late"] * 3
     assert running.get("deployment/kept", namespace)["metadata"]["uid"] == before
+
+
+def edit_the_authority(running: Installation) -> None:
+    """Write something into the CA's Secret that is no certificate."""
+    patch = json.dumps({"data": {"ca.crt": "Z2FyYmFnZQ==", "tls.crt": "Z2FyYmFnZQ=="}})
+    running.kubectl("patch", "secret", "gatewright-ca", "-n", OURS, "--type=merge", "-p", patch)
+
+
+def delete_the_kinds(running: Installation) -> None:
+    """Delete the CRDs of policies, and make them again."""
+    names = ("clusteradmissionpolicies", "admissionpolicies", "policyexceptions")
+    crds = [f"crd/{name}.gatewright.io" for name in names]
+    running.kubectl("delete", *crds)
+    running.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
+    running.kubectl("wait", "--for=condition=Established", *crds)
+
+
+def is_denied(running: Installation, namespace: str) -> bool:
+    """Return whether a Service that the policy `services` denies is denied there."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "open"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    }
+    create = ("create", "--dry-run=server", "-n", namespace, "-f-")
+    return "denied the request" in running.plane.kubectl(*create, input=service, check=False).stderr
+
+
+@pytest.mark.parametrize("happens", [edit_the_authority, delete_the_kinds])
+def test_bad_luck_admits_nothing(
+    running: Installation, happens: Callable[[Installation], None]
+) -> None:
+    """While it happens, no bad object is admitted; afterwards all goes on as before, with new policies too."""
+    namespace = running.create_namespace()
+    with attempts(running.api) as found:
+        happens(running)
+        for each in (running.webhook, running.controller):
+            each.until("ready", each.is_ready)
+        denials = found[403]
+        running.webhook.until("denied", lambda: found[403] > denials)
+        policy = SERVICES.replace("production", namespace)
+        running.kubectl("apply", "-f-", input=policy)
+        running.kubectl(
+            "wait", "clusteradmissionpolicy/services", "--for=condition=Ready", "--timeout=60s"
+        )
+        running.create(namespace, manifests.webapp("shop", image="nginx:1.21"))
+        running.running(namespace, "shop")
+        running.webhook.until("denies", lambda: is_denied(running, namespace))
+    running.kubectl("delete", "clusteradmissionpolicy/services")
+    assert [code for code in found if 200 <= code < 300] == []
