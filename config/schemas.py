@@ -247,26 +247,30 @@ class CustomTypes:
     @classmethod
     def of(cls, objects: Iterable[Any]) -> "CustomTypes":
         """Return the types of the CustomResourceDefinitions among the objects."""
+        return cls._of(_defined(objects))
+
+    @classmethod
+    def of_openapi(cls, schemas: Iterable[Any]) -> "CustomTypes":
+        """Return the types of the kinds among the OpenAPI schemas of an API server."""
+        return cls._of(
+            ("/".join(kind[key] for key in ("group", "version", "kind")), schema)
+            for schema in schemas
+            if len(kinds := schema.get("x-kubernetes-group-version-kind") or ()) == 1
+            for kind in kinds
+            if kind["group"]  # other than Status and the like
+        )
+
+    @classmethod
+    def _of(cls, schemas: Iterable[tuple[str, Mapping[str, Any]]]) -> "CustomTypes":
+        """Return the types of kinds by `apiVersion/kind`."""
         kinds: dict[str, str] = {}
         types: dict[str, SchemaFields] = {}
         demands: dict[str, TypeRules] = {}
-        for object in objects:
-            match object:
-                case {
-                    "apiVersion": "apiextensions.k8s.io/v1",
-                    "kind": "CustomResourceDefinition",
-                    "spec": {
-                        "group": str(group),
-                        "names": {"kind": str(kind)},
-                        "versions": list(versions),
-                    },
-                }:
-                    for name, schema in _schemas(versions):
-                        root = f"{group}/{name}/{kind}"
-                        if collect(schema, root, types) == root:
-                            types[root] = {**types[root], **OWN_FIELDS}
-                            kinds[root] = root
-                            collect_demands(schema, root, demands)
+        for root, schema in schemas:
+            if collect(schema, root, types) == root:
+                types[root] = {**types[root], **OWN_FIELDS}
+                kinds[root] = root
+                collect_demands(schema, root, demands)
         return cls(kinds, types, demands)
 
     def fields_of(self, type: str) -> SchemaFields:
@@ -278,6 +282,23 @@ class CustomTypes:
         if type in self.types:
             return self.demands.get(type, TypeRules())
         return demands_of(type)
+
+
+def _defined(objects: Iterable[Any]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield `apiVersion/kind` and schema of each version of the CustomResourceDefinitions."""
+    for object in objects:
+        match object:
+            case {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "spec": {
+                    "group": str(group),
+                    "names": {"kind": str(kind)},
+                    "versions": list(versions),
+                },
+            }:
+                for name, schema in _schemas(versions):
+                    yield f"{group}/{name}/{kind}", schema
 
 
 def _schemas(versions: Iterable[Any]) -> Iterator[tuple[str, JsonObject]]:

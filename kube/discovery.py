@@ -59,6 +59,15 @@ class Discovery(Transport):
             if "list" in each["verbs"]
         )
 
+    async def schemas(self, api_version: str) -> JsonObject:
+        """Return the OpenAPI schemas of a group and version, by name; none if it is not served."""
+        try:
+            found = await self._request("GET", f"/openapi/v3/apis/{api_version}")
+        except NotFound:
+            return {}
+        schemas: JsonObject = (found.get("components") or {}).get("schemas") or {}
+        return schemas
+
     async def _request(self, method: str, target: str, **options: Any) -> JsonObject:
         """Return the decoded response; `options` are those of `Transport.request`."""
         decoded = decode(await self.request(method, target, **options))

@@ -103,6 +103,7 @@ class PolicyStatuses:
         ready, look_again = judged
         if ready["reason"] == IN_FORCE and (unserved := await self._unserved(stored)) is not None:
             ready, look_again = unserved, LOOK_FOR_APIS
+        custom = await self._custom_schemas(stored) if ready["reason"] == IN_FORCE else []
         generation = stored["metadata"]["generation"]
         old = stored.get("status") or {}
         conditions = [ready]
@@ -116,7 +117,7 @@ class PolicyStatuses:
                 conditions, old.get("conditions") or [], generation=generation, now=now
             ),
             **_actions(stored["spec"]),
-            **await asyncio.to_thread(self._type_checking, stored),
+            **await asyncio.to_thread(self._type_checking, stored, custom),
             **self._audited(request.key, old),
         }
         if new != old:
@@ -156,8 +157,23 @@ class PolicyStatuses:
             return condition(READY, False, "Invalid", str(error)), None
         return condition(READY, True, IN_FORCE), None
 
-    def _type_checking(self, stored: JsonObject) -> JsonObject:
-        """Return the status field with the type errors of CEL rules; empty if there are none."""
+    async def _custom_schemas(self, stored: JsonObject) -> list[JsonObject]:
+        """Return the OpenAPI schemas of the groups of custom kinds that a policy names.
+
+        Everybody may read them, other than the CustomResourceDefinitions.
+        """
+        named = named_kinds(stored["spec"]).values()
+        custom = {
+            kind.resource.api_version for kinds in named if is_custom(kinds) for kind in kinds
+        }
+        found = [await self._client.schemas(each) for each in sorted(custom)]
+        return [schema for schemas in found for schema in schemas.values()]
+
+    def _type_checking(self, stored: JsonObject, custom: Sequence[JsonObject]) -> JsonObject:
+        """Return the status field with the type errors of CEL rules; empty if there are none.
+
+        `custom` are OpenAPI schemas of custom kinds.
+        """
         try:
             bound = bind(document_of(stored), self._catalogue, stored=True)
         except FaultsError:
@@ -165,12 +181,13 @@ class PolicyStatuses:
         if not isinstance(bound, BoundPolicy) or not bound.evaluates:
             return {}
         # Imported here: most policy objects need no CEL.
+        from config.schemas import CustomTypes
         from webhook.policy_sets.rule_types import check_types
 
         spec = AdmissionPolicySpec.model_validate(stored["spec"])
         warnings = [
             {"fieldRef": fault.path, "warning": f"{fault.text}; {fault.checked_kinds}"}
-            for fault in check_types(spec, bound.policy.targets)
+            for fault in check_types(spec, bound.policy.targets, CustomTypes.of_openapi(custom))
         ]
         return {"typeChecking": {"expressionWarnings": warnings}} if warnings else {}
 

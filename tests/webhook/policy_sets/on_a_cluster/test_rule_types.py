@@ -7,8 +7,11 @@ import pytest
 
 from config.api.policy import AdmissionPolicySpec
 from config.faults import FaultsError, parse
+from config.schemas import CustomTypes
+from kube.client import Client
+from kube.credentials import load
 from tests.controlplane.api import Api
-from tests.waiting import until
+from tests.waiting import eventually, until
 from tests.webhook.policy_sets.on_a_cluster.in_force import PATHS, ROOT, policy
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -116,3 +119,65 @@ def test_type_errors_are_those_of_the_api_server(control_plane: Any) -> None:
             api.request("DELETE", f"{path}/types-{index}")
     assert {each: is_faulty_here(each) for each in EXPRESSIONS} == there
     assert 15 <= sum(there.values()) <= len(there) - 15
+
+
+@pytest.mark.controlplane
+async def test_custom_kinds_have_the_types_that_the_api_server_serves(control_plane: Any) -> None:
+    """Anybody may read them: the status of a policy object needs no right for definitions."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    assert api.request("POST", crds, GADGETS)[0] == 201
+    async with Client(await load(control_plane.kubeconfig)) as client:
+        custom = CustomTypes()
+
+        async def are_served() -> bool:
+            nonlocal custom
+            schemas = await client.schemas("types.example.org/v1")
+            custom = CustomTypes.of_openapi(schemas.values())
+            return bool(custom.kinds)
+
+        try:
+            await eventually(are_served, every=0.2)
+        finally:
+            api.request("DELETE", f"{crds}/{GADGETS['metadata']['name']}")
+    defined = CustomTypes.of([GADGETS]).types
+    assert {each: custom.types[each] for each in defined} == defined  # also of the list
+
+
+GADGETS: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.types.example.org"},
+    "spec": {
+        "group": "types.example.org",
+        "scope": "Namespaced",
+        "names": {"kind": "Gadget", "plural": "gadgets"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "size": {"type": "integer"},
+                                    "parts": {
+                                        "type": "array",
+                                        "items": {
+                                            "type": "object",
+                                            "properties": {"name": {"type": "string"}},
+                                        },
+                                    },
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
