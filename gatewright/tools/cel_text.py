@@ -8,8 +8,8 @@ from typing import Any
 from config.api.rules import RESERVED
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Text, brackets, and the operators that bind less than &&.
-TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|[()\[\]{}]| \|\| | \? """)
+# Text, brackets, and && with the operators that bind less.
+TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|[()\[\]{}]| \|\| | \? | && """)
 
 
 def literal(value: Any) -> str:
@@ -59,6 +59,29 @@ def every(parts: Iterable[str]) -> str:
     if "false" in kept:
         return "false"
     return " && ".join(map(grouped, kept) if len(kept) > 1 else kept) or "true"
+
+
+def conjuncts(text: str) -> list[str]:
+    """Return the operands of an expression's outer &&, without their brackets; else the whole."""
+    depth, start, parts = 0, 0, list[str]()
+    for mark in TOKEN.finditer(text):
+        depth += (mark[0] in "([{") - (mark[0] in ")]}")
+        if depth == 0 and mark[0] in (" || ", " ? "):
+            return [text]
+        if depth == 0 and mark[0] == " && ":
+            parts.append(text[start : mark.start()])
+            start = mark.end()
+    return [without_brackets(each) for each in (*parts, text[start:])]
+
+
+def without_brackets(text: str) -> str:
+    """Return an expression without the brackets that are around all of it."""
+    depth = 0
+    for mark in TOKEN.finditer(text):
+        depth += (mark[0] in "([{") - (mark[0] in ")]}")
+        if depth == 0 and mark.end() < len(text):
+            return text
+    return text[1:-1] if text.startswith("(") else text
 
 
 def some(parts: Iterable[str]) -> str:

@@ -4,9 +4,9 @@
 `context` of the other documents, and collects `results`; `writing` writes the files.
 
 - Kyverno: `kyverno` converts a rule. `filters` reads its match, which `selection` converts;
-  `rule_tests` converts its tests, by `patterns` with `scalars` and by `conditions` with `paths`;
-  `builtin` finds a built-in policy that decides the same. `cel_policies` converts policies in CEL,
-  and `exceptions` exceptions.
+  `rule_tests` converts its tests, by `patterns` with `scalars` and by `conditions` with `paths`,
+  and `container_rules` splits them by list of containers; `builtin` finds a built-in policy that
+  decides the same. `cel_policies` converts policies in CEL, and `exceptions` exceptions.
 - Gatekeeper: `gatekeeper` converts constraints; where their template is in Rego, by the functions
   of `constraints` with `library_rules`. `mutators` converts mutators.
 - Pod Security: `pod_security` converts labels of namespaces.

@@ -5,6 +5,7 @@ from typing import Any
 
 from gatewright.tools.migrate.builtin import builtin_policy
 from gatewright.tools.migrate.cel_rules import cel_rules, of_pod, validation, with_pod_variable
+from gatewright.tools.migrate.container_rules import split_containers
 from gatewright.tools.migrate.context import Context
 from gatewright.tools.migrate.mutations import changes_of, mutation_to_cel
 from gatewright.tools.migrate.results import (
@@ -104,7 +105,10 @@ def _rules(rule: Mapping[str, Any], scope: RuleScope) -> tuple[dict[str, Any], l
     if found := builtin_policy(validate, scope.kinds, scope.is_generated):
         return found, tests.preconditions
     each = {"expression": tests.expression(validate), "message": validate.get("message")}
-    return {"validations": [validation(each)]}, tests.preconditions
+    whole = validation(each)
+    return {
+        "validations": [*split_containers(whole["expression"], whole.get("message", ""))]
+    }, tests.preconditions
 
 
 def _actions(spec: Mapping[str, Any], validate: Mapping[str, Any]) -> list[str]:

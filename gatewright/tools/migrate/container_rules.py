@@ -1,0 +1,61 @@
+"""Split a test about lists of containers: a validation for each, whose message names containers."""
+
+import re
+from collections.abc import Iterator
+
+from gatewright.tools.cel_text import conjuncts, every, literal, negated, without_brackets
+
+# `LIST.all(item, TEST)`, where `!has(LIST) || ` may come first.
+OF_ITEMS = re.compile(
+    r"(?:!has\((?P<absent>[\w.]+)\) \|\| )?"
+    r"(?P<list>[\w(][^!&|]*?[cC]ontainers(?:\.orValue\(\[\]\))?\)?)"
+    r"\.all\((?P<item>\w+), (?P<test>.*)\)",
+    re.DOTALL,
+)
+LAST_NAME = re.compile(r"\w*[cC]ontainers")
+
+
+def split_containers(expression: str, message: str) -> Iterator[dict[str, str]]:
+    """Yield the validations of a test: one for each list of containers, and one for the rest.
+
+    An object passes them all if, and only if, it passes the test.
+    """
+    rest = list[str]()
+    named = list[dict[str, str]]()
+    for part in conjuncts(expression):
+        found = OF_ITEMS.fullmatch(part)
+        is_whole = found and without_brackets(f"({found['test']})") == found["test"]
+        containers = _optional(found, rest) if found and is_whole else ""
+        if not message or found is None or not containers:
+            rest.append(part)
+            continue
+        names = list(dict.fromkeys(LAST_NAME.findall(containers)))
+        what = names[0] if len(names) == 1 else "containers"
+        item, test = found["item"], found["test"]
+        bad = f"{containers}.filter({item}, {negated(test)}).map({item}, {item}.name).join(', ')"
+        named.append(
+            {
+                "expression": f"{containers}.all({item}, {test})",
+                "message": message,
+                "messageExpression": f"{literal(f'{what} ')} + {bad} + {literal(f': {message}')}",
+            }
+        )
+    if rest:
+        yield {"expression": every(rest)} | ({"message": message} if message else {})
+    yield from named
+
+
+def _optional(found: re.Match[str], before: list[str]) -> str:
+    """Return the list so that it can be read where it is missing; "" if the tests before forbid it.
+
+    What is missing passes then, so that those tests must deny it.
+    """
+    text: str = found["list"]
+    if text.endswith((".orValue([])", ".orValue([]))")):
+        return "" if found["absent"] else text
+    parent, _, name = text.rpartition(".")
+    holder, _, field = parent.rpartition(".")
+    is_guarded = f"has({parent})" in before and holder in ("object", "variables.pod")
+    if found["absent"] != text and (found["absent"] or f"has({text})" not in before):
+        is_guarded = False
+    return f"{holder}.?{field}.?{name}.orValue([])" if is_guarded else ""
