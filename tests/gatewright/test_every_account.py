@@ -394,8 +394,9 @@ def tree_of(plan, shape, tmp_path, monkeypatch):
 EXAMPLES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS)
-@settings(EXAMPLES, max_examples=4)
+@settings(EXAMPLES, max_examples=2 * TREES)
 @given(plan=plans())
 def test_every_file_is_accounted_for(tmp_path, monkeypatch, run, command, plan):
     """Without programs, what they would render is named; the rest is judged or named."""
