@@ -216,7 +216,8 @@ class EnforcementProbe:
 
         A result other than a denial counts once it is confirmed: webhooks may be changing.
         """
-        results = [await self._send(measured, each) for each in measured.requests or ()]
+        requests = measured.requests or ()
+        results = await asyncio.gather(*(self._send(measured, each) for each in requests))
         if self._engine() is not self._seen:
             return  # the policies changed meanwhile
         new = _worst(results) or measured.obstacle or NO_REQUEST
