@@ -31,8 +31,11 @@ end() {
     exec 2>&3
     wait "$listening" || true
     if [ "$status" -ne 0 ]; then
-        sed -E 's#^[0-9]{4}/[0-9/]+ [0-9:]+ ##; /^[[:space:]]/d; /^$/d' "$scratch/errors" >"$scratch/lines"
-        said=$(grep -i -E 'error|fatal' "$scratch/lines" | tail -n 1) || said=$(tail -n 1 "$scratch/lines")
+        # rclone's and MongoDB's tools begin a line with the time
+        sed -E 's#^[0-9]{4}/[0-9/]+ [0-9:]+ ##; s#^[0-9-]+T[0-9:.+-]+\t##; /^[[:space:]]/d; /^$/d' \
+            "$scratch/errors" >"$scratch/lines"
+        said=$(grep -i -E 'error|fatal|^failed: ' "$scratch/lines" | tail -n 1) ||
+            said=$(tail -n 1 "$scratch/lines")
         said="failed while $doing: ${said:-exit code $status}"
         case $said in *"No space left on device"*) said+="$remedy" ;; esac
         echo "$said" >&2

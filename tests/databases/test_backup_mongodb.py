@@ -23,7 +23,7 @@ echo "$(stat -c %a "$config") $(<"$config")" >config
 """
 DUMP = f"{NOTED}echo archive | gzip\n"
 RESTORE = f"{NOTED}gzip -d >restored\n"
-SERVER = "--host=127.0.0.1 --port=27017 --username=keeper --config=CONFIG --authenticationDatabase=admin --quiet"
+SERVER = "--host=127.0.0.1 --port=27017 --username=keeper --config=CONFIG --authenticationDatabase=admin"
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +90,24 @@ def test_an_invalid_archive_is_no_backup(store: ObjectStore, tools: Path) -> Non
         == "failed while verifying all-databases.archive.gz in the store: gzip: stdin: not in gzip format\n"
     )
     assert store.names(backup.folder)[0].endswith("/all-databases.archive.gz")
+
+
+def test_a_refused_login_is_the_reason(store: ObjectStore, tools: Path) -> None:
+    """What mongodump says of a failed connection is in the pod's status, without the time."""
+    failed = "Failed: can't create session: failed to connect to mongodb://db:27017/"
+    (tools / "mongodump").write_text(
+        f'#!/bin/bash\nprintf "2026-11-29T02:30:00.843+0000\\t{failed}\\n" >&2\nexit 1\n'
+    )
+    word = nightly(store, tools).make().word
+    assert word == f"failed while dumping all-databases.archive.gz: {failed}\n"
+
+
+def test_the_reason_of_a_failed_restore_is_kept(store: ObjectStore, tools: Path) -> None:
+    """mongorestore prints totals after the reason."""
+    backup = nightly(store, tools)
+    assert backup.make().code == 0
+    time, failed = "2026-11-29T02:30:00.335+0000", "Failed: the dump has another auth version"
+    lines = f"{time}\\t{failed}\\n{time}\\t0 document(s) failed to restore.\\n"
+    (tools / "mongorestore").write_text(f'#!/bin/bash\nprintf "{lines}" >&2\nexit 1\n')
+    word = backup.restore().word
+    assert word == f"failed while restoring all-databases.archive.gz: {failed}\n"

@@ -4,7 +4,7 @@
 EXTENSION=.archive.gz
 login=$scratch/login.yaml
 server=(--host="$SOURCE_HOST" --port="$SOURCE_PORT" --username="$SOURCE_USERNAME" --config="$login"
-    --authenticationDatabase="${SOURCE_AUTHENTICATION_DATABASE:-admin}" --quiet)
+    --authenticationDatabase="${SOURCE_AUTHENTICATION_DATABASE:-admin}")
 
 connect() {
     (
