@@ -8,20 +8,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP
 from controller.runtime.plan import Apply, Observed
 from kube.resource import JsonObject
 from tests.controlplane.processes import free_ports
-from tests.databases.s3 import BUCKET, ObjectStore
+from tests.databases.s3 import BUCKET
 from tests.databases.servers import USER, as_user
 
 SCRIPTS = Path(__file__).parents[2] / "images/backup"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 KEY = "store/secret+key"
 SECRETS = {"store": {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": KEY}}
+
+
+class Store(Protocol):
+    """An object store on this machine."""
+
+    @property
+    def url(self) -> str:
+        """Its URL."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,12 @@ class BackupPod:
         reference = variable["valueFrom"]["secretKeyRef"]
         return self.secrets[reference["name"]][reference["key"]]
 
+    def rclone(self, *arguments: str, input: str | None = None) -> str:
+        """Run rclone with the pod's environment, and return its output."""
+        done = self._run(["rclone", *arguments], {"RCLONE_CONFIG": "/dev/null"}, input)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
     def _script(self, script: str, *arguments: str, **environment: str) -> Outcome:
         word = self.scratch / "termination-log"
         word.unlink(missing_ok=True)
@@ -104,12 +118,12 @@ class BackupPod:
         return Outcome(done.returncode, done.stdout, word.read_text() if word.exists() else "")
 
     def _run(
-        self, command: Sequence[str], local: Mapping[str, str]
+        self, command: Sequence[str], local: Mapping[str, str], input: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             env={**self.environment(), "PATH": self.path, "HOSTNAME": self.host_name, **local},
-            stdin=subprocess.DEVNULL,
+            input=input or "",
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -118,10 +132,11 @@ class BackupPod:
 
 
 def pod(
-    store: ObjectStore,
+    store: Store,
     scratch: Path,
     *,
     type: str,
+    destination: str = "s3",
     port: int,
     login: dict[str, str],
     retention: str = "30d",
@@ -139,7 +154,7 @@ def pod(
             },
         },
         "destination": {
-            "type": "s3",
+            "type": destination,
             "bucket": BUCKET,
             "prefix": scratch.name,
             "endpoint": store.url,
@@ -153,17 +168,18 @@ def pod(
     return BackupPod(backup, {**SECRETS, "login": login}, scratch)
 
 
-def instead(directory: Path, program: str, script: str) -> str:
+def instead(directory: Path, program: str, script: str, path: str = PATH) -> str:
     """Replace a program by a script, and return the new PATH; `$REAL` is the program."""
     directory.mkdir(exist_ok=True)
-    found = next(Path(each, program) for each in PATH.split(":") if Path(each, program).exists())
+    found = shutil.which(program, path=path)
     (directory / program).write_text(f"#!/bin/bash\nset -o pipefail\nREAL={found}\n{script}\n")
     (directory / program).chmod(0o755)
-    return f"{directory}:{PATH}"
+    return f"{directory}:{path}"
 
 
-def recorders(directory: Path, programs: Sequence[str], record: Path) -> str:
+def recorders(directory: Path, programs: Sequence[str], record: Path, path: str = PATH) -> str:
     """Replace programs by scripts that record their arguments."""
+    script = f'printf "%s\\n" "$0 $*" >>{record}\nexec $REAL "$@"'
     for program in programs:
-        path = instead(directory, program, f'printf "%s\\n" "$0 $*" >>{record}\nexec $REAL "$@"')
-    return path
+        instead(directory, program, script, path)
+    return f"{directory}:{path}"

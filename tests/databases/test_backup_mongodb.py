@@ -23,7 +23,9 @@ echo "$(stat -c %a "$config") $(<"$config")" >config
 """
 DUMP = f"{NOTED}echo archive | gzip\n"
 RESTORE = f"{NOTED}gzip -d >restored\n"
-SERVER = "--host=127.0.0.1 --port=27017 --username=keeper --config=CONFIG --authenticationDatabase=admin"
+SERVER = (
+    "--host=127.0.0.1 --port=27017 --username=keeper --config=CONFIG --authenticationDatabase=admin"
+)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,7 @@ def test_a_refused_login_is_the_reason(store: ObjectStore, tools: Path) -> None:
 
 
 def test_the_reason_of_a_failed_restore_is_kept(store: ObjectStore, tools: Path) -> None:
-    """mongorestore prints totals after the reason."""
+    """Mongorestore prints totals after the reason."""
     backup = nightly(store, tools)
     assert backup.make().code == 0
     time, failed = "2026-11-29T02:30:00.335+0000", "Failed: the dump has another auth version"
