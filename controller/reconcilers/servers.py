@@ -174,7 +174,7 @@ def _writes(
         CreateOnly(
             credentials,
             {f"data.{key}": Random(32) for key in software.passwords},
-            origin=about,
+            origin={path: field for path, field in about.items() if path != "spec"},
         ),
         Apply(_stateful_set(server, template, pod, stored), _origin(software)),
         Apply(_service(server, server.metadata("headless"), headless), about),

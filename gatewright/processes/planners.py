@@ -67,10 +67,23 @@ def optional_resources() -> list[Resource]:
     return list(dict.fromkeys(each for kind in planned_kinds() for each in kind.optional))
 
 
+def optional_children() -> list[Resource]:
+    """Return the resources of children that the API server may not serve.
+
+    A plan at admission depends on these alone: it observes nothing that exists.
+    """
+    return list(dict.fromkeys(each for kind in planned_kinds() for each in _optional(kind)))
+
+
+def _optional(kind: PlannedKind[Any]) -> list[Resource]:
+    return [each for each in kind.optional if each in kind.owns]
+
+
 def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     """Return a kind's planner as a plain function from the decoded object to its children."""
     custom: type[CustomResource] = kind.type
     kinds_of = {each: _kind(each) for each in kind.owns}
+    optional = _optional(kind)
     types = {each.resource: each.type for each in planned_kinds()}
 
     def child(write: Apply | CreateOnly) -> PlannedObject:
@@ -87,7 +100,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
             read = custom.model_validate(object)
         except ValidationError as error:
             return PlannedChildren(refused=[_violation(*fault) for fault in faults(custom, error)])
-        there = frozenset(each for each in kind.optional if (each.group, each.plural) in served)
+        there = frozenset(each for each in optional if (each.group, each.plural) in served)
         plan = kind.plan(read, Observed(settings=settings, served=there), now)
         writes = (write for step in plan.steps for write in step.writes)
         return PlannedChildren(
@@ -100,7 +113,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
         tuple(kinds_of.values()),
         plan,
         replicas=None if scale is None else scale.replicas.removeprefix("."),
-        optional=tuple(map(_kind, kind.optional)),
+        optional=tuple(map(_kind, optional)),
     )
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from config.settings import Settings
 from controller.reconcilers.resources import CONFIG_MAP, SECRET
 from gatewright.processes.listeners import ProcessHealth
-from gatewright.processes.planners import optional_resources, scaled_kinds
+from gatewright.processes.planners import optional_children, scaled_kinds
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.process import Background, Part
 from gatewright.processes.registries import image_look_ups
@@ -88,7 +88,7 @@ async def webhook_of(
         endpoint = await load(settings.kubeconfig, settings.context)
         home = home or endpoint.namespace
         client = await stack.enter_async_context(Client(endpoint))
-        more = LookUps(client, scaled_kinds(), optional_resources())
+        more = LookUps(client, scaled_kinds(), optional_children())
         background["look-ups"] = more.run
         look_ups |= more.by_name
         for resource in RESOURCES:
