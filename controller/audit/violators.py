@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections import Counter
+from collections.abc import Sequence
 
 from controller.audit.results import ObjectResults, ReportResult
 
@@ -9,7 +10,7 @@ MAX_REPORTS = 5_000
 MAX_RESULTS = 50  # of one report; the summary counts all
 MAX_TOTAL = 30_000  # results of all reports: about 40 MB in etcd at most
 LEVELS = ("fail", "error", "warn")  # the worst first
-SEVERITIES = ("critical", "high", "medium", "low")
+SEVERITIES = ("critical", "high", "medium", "low", "info")  # a policy in code may have others
 
 # The worst result, then the place, so that each audit keeps the same ones.
 ViolatorRank = tuple[tuple[int, int], str, str, str, str]
@@ -55,6 +56,11 @@ class Violators:
 
 def _rank(judged: ObjectResults) -> ViolatorRank:
     worst = min(
-        (LEVELS.index(each.result), SEVERITIES.index(each.severity)) for each in judged.results
+        (_place(each.result, LEVELS), _place(each.severity, SEVERITIES)) for each in judged.results
     )
     return worst, judged.namespace, judged.kind, judged.name, judged.uid
+
+
+def _place(value: str, known: Sequence[str]) -> int:
+    """Return the place of a value; one that is not known comes last."""
+    return known.index(value) if value in known else len(known)

@@ -121,16 +121,22 @@ class Process:
         return f"--- {self.name}: the end of {self.log}\n" + "\n".join(text.splitlines()[-lines:])
 
 
+# Not the module's generator: Hypothesis seeds it, and processes would be given the same ports.
+CHANCE = random.SystemRandom()
+GIVEN: set[int] = set()
+
+
 def free_ports(count: int) -> list[int]:
-    """Return free ports below the range of outgoing connections.
+    """Return free ports below the range of outgoing connections, each once in this process.
 
     A client that keeps retrying a killed component could otherwise be given the component's port as its source port,
     connect to itself, and block the restart.
     """
     ports: list[int] = []
     while len(ports) < count:
-        port = random.randrange(20_000, 32_000)
+        port = CHANCE.randrange(20_000, 32_000)
         with socket.socket() as probe:
-            if port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0:
+            if port not in GIVEN and probe.connect_ex(("127.0.0.1", port)) != 0:
                 ports.append(port)
+                GIVEN.add(port)
     return ports

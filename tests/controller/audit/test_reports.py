@@ -175,3 +175,15 @@ def test_all_reports_together_are_bounded():
         sum(len(orjson.dumps(report(each, "openreports", NOW))) for each in planned.apply)
         < 50 * 1024 * 1024
     )
+
+
+def test_a_severity_that_nobody_knows_is_the_least():
+    """A policy in code may have any: its violators are kept after the others, and none is lost."""
+    severities = ("strange", "info", "low", "critical")
+    several = [judged(each, "web", RESULT._replace(severity=each)) for each in severities]
+    assert [each.name for each in violators(*several).worst] == [
+        "critical",
+        "low",
+        "info",
+        "strange",
+    ]
