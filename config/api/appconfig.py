@@ -47,7 +47,7 @@ class AppConfigSpec(ApiModel):
     secrets: dict[str, KeyReference] = Field(
         {},
         description="Variables that containers with the ConfigMap in envFrom get beside its keys, "
-        "each from a key of a Secret in the same namespace. The Secret is neither read nor copied.",
+        "each from a key of a Secret in the same namespace. Its value is neither read nor copied.",
     )
 
 

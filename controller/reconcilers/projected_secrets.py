@@ -5,7 +5,7 @@ reference. The kubelet reads the Secret: its value is neither read here nor copi
 the container sets itself is left alone, as Kubernetes prefers `env` to `envFrom`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from config.api.components import KeyReference
 from kube.resource import JsonObject
@@ -14,12 +14,17 @@ CONTAINERS = ("containers", "initContainers")
 
 
 def environment_fields(
-    pod: JsonObject, config_map: str, references: Mapping[str, KeyReference], own: frozenset[str]
+    pod: JsonObject,
+    config_map: str,
+    references: Mapping[str, KeyReference],
+    missing: Container[str],
+    own: Container[str],
 ) -> JsonObject:
     """Return the fields of a pod's spec that give its containers the references.
 
     `own` are the variables that were given before, as `variables_of` returns them; other existing
-    variables are the containers' own. Empty if no container takes the ConfigMap's keys.
+    variables are the containers' own. While a Secret is `missing`, its variables stay as they are.
+    Empty if no container takes the ConfigMap's keys.
     """
     fields: JsonObject = {}
     for field in CONTAINERS:
@@ -28,12 +33,15 @@ def environment_fields(
             if config_map not in sources_of(container):
                 continue
             name = container["name"]
-            taken = {each["name"] for each in container.get("env") or ()}
-            given = [
-                _variable(key, reference)
-                for key, reference in sorted(references.items())
-                if key not in taken or f"{name}/{key}" in own
-            ]
+            existing = {each["name"]: each for each in container.get("env") or ()}
+            given = []
+            for key, reference in sorted(references.items()):
+                if key in existing and f"{name}/{key}" not in own:
+                    continue
+                if reference.name not in missing:
+                    given.append(_variable(key, reference))
+                elif key in existing:
+                    given.append(existing[key])
             changed += [{"name": name, "env": given}] if given else []
         if changed:
             fields[field] = changed

@@ -160,14 +160,12 @@ def _change_of(
 ) -> Step | None:
     """Return the step that gives a workload's containers the secrets, and restarts its pods.
 
-    `checksum` is that of the change which the pods are restarted for; None: for none. A Secret that
-    is missing is not given to a container yet, whose pods would not start.
+    `checksum` is that of the change which the pods are restarted for; None: for none.
     """
     metadata, template = workload["metadata"], workload["spec"]["template"]
     stored = (template.get("metadata") or {}).get("annotations") or {}
     own = frozenset(stored.get(annotation_key(name, GIVEN), "").split())
-    given = {key: each for key, each in secrets.items() if each.name not in missing}
-    pod = environment_fields(template.get("spec") or {}, name, given, own)
+    pod = environment_fields(template.get("spec") or {}, name, secrets, missing, own)
     if checksum is None and not pod:
         return None
     restarted = checksum or stored.get(annotation_key(name))

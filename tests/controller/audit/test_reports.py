@@ -177,7 +177,7 @@ def test_all_reports_together_are_bounded():
     )
 
 
-def test_a_severity_that_nobody_knows_is_the_least():
+def test_an_unknown_severity_is_the_least():
     """A policy in code may have any: its violators are kept after the others, and none is lost."""
     severities = ("strange", "info", "low", "critical")
     several = [judged(each, "web", RESULT._replace(severity=each)) for each in severities]

@@ -300,6 +300,24 @@ class TestSecrets:
         (ready,) = shop.status()["conditions"]
         assert ready["status"] == "True"
 
+    async def test_a_secret_that_is_gone_changes_no_pod(self, shop: Shop) -> None:
+        """Its variable stays, also in a restart, and when it is to come from another missing one."""
+        for each in ("shop-db", "mail"):
+            self.secret(shop, each)
+        await shop.begin("web", a="1")
+        await self.refer(shop, A="shop-db", B="mail")
+        shop.delete(SECRET, "shop-db", "default")
+        await shop.look()
+        assert shop.writes == [MADE[1]]
+        await self.refer(shop, A="absent", B="mail")
+        assert shop.writes == [MADE[0], "apply deployments default/web", MADE[1]]
+        (container,) = self.template(shop, "web")["spec"]["containers"]
+        assert container["env"] == [variable("A", "shop-db"), variable("B", "mail")]
+        self.secret(shop, "absent")
+        await shop.look()
+        (container,) = self.template(shop, "web")["spec"]["containers"]
+        assert container["env"] == [variable("A", "absent"), variable("B", "mail")]
+
 
 REFERENCE = {"name": "c"}
 

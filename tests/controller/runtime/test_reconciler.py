@@ -271,7 +271,7 @@ async def test_a_child_that_is_still_terminating_is_reported(running: Running) -
 async def test_what_a_namespace_that_is_deleted_refuses_is_no_failure(
     running: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its object is about to go, too: the write is not tried again, and nobody is warned."""
+    """Its object is about to go, too: the write is not retried, and there is no warning."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         things.server.delete(NAMESPACES, NAMESPACE)
