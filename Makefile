@@ -42,7 +42,7 @@ lint: .venv/ready ## ruff, mypy and the import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/mypy.ini --package tests
+	$(BIN)/mypy --config-file tests/mypy.ini --package tests --package benchmarks
 	$(BIN)/lint-imports
 
 format: .venv/ready ## let ruff format and sort

@@ -49,11 +49,15 @@ def _profile(engine: Engine, body: Body) -> None:
         asked = review.read(body.review).with_looked_up(looked_up)
         review.answer(asked, judge(asked))
 
+    def repeated() -> None:
+        for _ in range(repeats):
+            whole()
+
     read = _fastest(lambda: review.read(body.review), repeats)
     answer = _fastest(lambda: review.answer(request, verdict), repeats)
     total = _fastest(whole, repeats)
     profile = cProfile.Profile()
-    profile.runcall(lambda: [whole() for _ in range(repeats)])
+    profile.runcall(repeated)
     stream = io.StringIO()
     stats = pstats.Stats(profile, stream=stream).sort_stats("tottime")
     stats.print_stats(SHOWN)
