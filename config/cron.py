@@ -50,6 +50,10 @@ def upcoming(schedule: str, after: datetime) -> datetime:
 def _fields(schedule: str) -> Iterator[str]:
     """Yield the five fields in the form that cronsim reads the same way as Kubernetes."""
     fields = WORDS.get(schedule, schedule).split()
+    if fields and fields[0] == "@every":
+        raise CronError("an interval (@every) is not supported")
+    if fields and fields[0].startswith(("TZ=", "CRON_TZ=")):
+        raise CronError("a time zone (TZ=, CRON_TZ=) is not supported")
     if len(fields) != len(FIELDS):
         had = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
         raise CronError(

@@ -142,7 +142,7 @@ def run(
         )
     failures += [each for pod in pods for each in obstacles(pod)]
     if obstacle is not None:
-        failures.append(obstacle.message)
+        failures.append(obstacle.message.removeprefix(f"Job {name}: "))
     return Run(name, "Failing", message=failures[-1]) if failures else Run(name, "Running")
 
 

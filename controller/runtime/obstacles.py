@@ -6,7 +6,7 @@ Pure functions over what was read. They know Kubernetes' workloads, and no kind 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from controller.runtime.plan import Apply, Plan, Problem
+from controller.runtime.plan import Apply, CreateOnly, Plan, Problem
 from kube.resource import JsonObject
 
 WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job"})
@@ -32,7 +32,7 @@ def waited_for(
     for step in plan.steps:
         if step.ready or (step.problem and step.problem.reason != TOO_LATE):
             continue
-        objects = [write.object for write in step.writes if isinstance(write, Apply)]
+        objects = [each.object for each in step.writes if isinstance(each, Apply | CreateOnly)]
         workloads = [each for each in objects if each["kind"] in WORKLOADS]
         children = (stored(each) for each in workloads)
         found[step.name] = [child for child in children if child is not None]

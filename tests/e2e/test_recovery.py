@@ -1,6 +1,8 @@
 """Objects recover from mistakes and from cleaners, on a real API server with a hollow kubelet."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler
 
 Object = dict[str, Any]
 TOO_MUCH = {"requests": {"cpu": "1000000"}, "limits": {"cpu": "1000000"}}
+POD = {"containers": [{"name": "a", "image": "registry.company.com/a:v1"}]}
 ENOUGH = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
 
 
@@ -95,8 +98,10 @@ def test_what_forbids_pods_is_in_the_condition_of_every_kind(
     )
 
 
-def reasons(laptop: Laptop, namespace: str, kinds: str, text: str) -> list[str]:
-    """Return the objects whose condition Ready has a text; each has the reason FailedCreate."""
+def reasons(
+    laptop: Laptop, namespace: str, kinds: str, text: str, reason: str = "FailedCreate"
+) -> list[str]:
+    """Return the objects whose condition Ready has a text; each has the same reason."""
     found = laptop.kubectl("get", kinds, "-n", namespace, "-o=json")
     conditions = [
         (each["kind"], condition)
@@ -104,8 +109,65 @@ def reasons(laptop: Laptop, namespace: str, kinds: str, text: str) -> list[str]:
         for condition in each.get("status", {}).get("conditions", ())
         if condition["type"] == "Ready" and text in condition["message"]
     ]
-    assert {condition["reason"] for _, condition in conditions} <= {"FailedCreate"}
+    assert {condition["reason"] for _, condition in conditions} <= {reason}
     return sorted(kind for kind, _ in conditions)
+
+
+def test_a_volume_that_cannot_be_mounted_is_in_the_condition_of_every_kind(
+    laptop: Laptop, namespace: str
+) -> None:
+    """Only events about the pods say it, which this test writes as their kubelet."""
+    image = {"image": "registry.company.com/shop:v1"}
+    login = {"host": "db", "secretRef": {"name": "login"}}
+    backup = {"source": {"type": "mysql", "connection": login}, "destination": {"bucket": "dumps"}}
+    objects = [
+        *databases(ENOUGH),
+        named("app.example.com/v1", "AppStack", "cached", cache={}, backend=image, queue={}),
+        named("example.com/v1", "Widget", "gears", replicas=1),
+        named("example.com/v1", "WebApp", "shop", replicas=1, **image),
+        named("backup.example.com/v1", "Backup", "night", **backup),
+    ]
+    expression = 'Object{spec: Object.spec{schedulerName: "none"}}'
+    with mutated(laptop, namespace, named("v1", "Pod", "probe", **POD), "pods", expression):
+        laptop.kubectl("create", "secret", "generic", "login", "-n", namespace)
+        for object in objects:
+            laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
+        laptop.wait("cronjob/night-cronjob", "create", namespace)
+        laptop.kubectl("create", "job", "--from=cronjob/night-cronjob", "now", "-n", namespace)
+        failed = set[str]()
+
+        def are_reported() -> bool:
+            pods = json.loads(laptop.kubectl("get", "pods", "-n", namespace, "-o=json"))["items"]
+            events = [not_mounted(pod) for pod in pods if pod["metadata"]["uid"] not in failed]
+            if events:
+                items = {"apiVersion": "v1", "kind": "List", "items": events}
+                laptop.kubectl("create", "-f-", "-n", namespace, input=items)
+            failed.update(pod["metadata"]["uid"] for pod in pods)
+            kinds = "appstack,ecommerceplatform,postgresql,widget,webapp"
+            found = reasons(laptop, namespace, kinds, NOT_MOUNTED, "FailedMount")
+            outcome = 'jsonpath={.status.conditions[?(@.type=="BackedUp")].message}'
+            told = laptop.kubectl("get", "backup/night", "-n", namespace, f"-o={outcome}")
+            return len(found) == len(objects) - 1 and NOT_MOUNTED in told
+
+        laptop.gatewright.until("every condition names the volume", are_reported)
+
+
+NOT_MOUNTED = 'MountVolume.SetUp failed for volume "config": configmap "settings" not found'
+
+
+def not_mounted(pod: Object) -> Object:
+    """Return the kubelet's event about a pod that waits for a volume."""
+    about = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{about['name']}.mount"},
+        "involvedObject": {"kind": "Pod", "apiVersion": "v1", **about},
+        "type": "Warning",
+        "reason": "FailedMount",
+        "message": NOT_MOUNTED,
+        "lastTimestamp": pod["metadata"]["creationTimestamp"],
+    }
 
 
 def test_what_pod_security_forbids_is_in_the_condition(laptop: Laptop) -> None:
@@ -173,31 +235,10 @@ def test_a_dump_that_cannot_start_is_reported(laptop: Laptop, namespace: str) ->
 
 def test_a_job_that_a_cleaner_deletes_runs_once(laptop: Laptop, namespace: str) -> None:
     """An admission rule gives each Job a time to live; users and databases are created once."""
-    rules = {
-        "apiGroups": ["batch"],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["jobs"],
-    }
-    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     expression = "Object{spec: Object.spec{ttlSecondsAfterFinished: 1}}"
-    group = "admissionregistration.k8s.io/v1"
-    policy = named(
-        group,
-        "MutatingAdmissionPolicy",
-        namespace,
-        reinvocationPolicy="Never",
-        matchConstraints={"resourceRules": [rules], "namespaceSelector": here},
-        mutations=[
-            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
-        ],
-    )
-    binding = named(group, "MutatingAdmissionPolicyBinding", namespace, policyName=namespace)
+    probe = named("batch/v1", "Job", "probe", template={"spec": {"restartPolicy": "Never", **POD}})
     database = named("database.example.com/v1", "PostgreSQL", "pg", users=[{"name": "app"}])
-    try:
-        for object in (policy, binding):
-            laptop.kubectl("create", "-f-", input=object)
-        until_in_force(laptop, namespace)
+    with mutated(laptop, namespace, probe, "jobs", expression):
         mark = laptop.plane.audit_mark()
         laptop.kubectl("apply", "-n", namespace, "-f-", input=database)
         laptop.wait("postgresql/pg", "condition=Ready", namespace)
@@ -209,9 +250,6 @@ def test_a_job_that_a_cleaner_deletes_runs_once(laptop: Laptop, namespace: str) 
         laptop.kubectl("patch", "postgresql/pg", "--type=merge", "-p", patch, "-n", namespace)
         laptop.wait("postgresql/pg", "jsonpath={.status.readyReplicas}=2", namespace)
         laptop.wait("postgresql/pg", "condition=Ready", namespace)
-    finally:
-        for kind in ("mutatingadmissionpolicybinding", "mutatingadmissionpolicy"):
-            laptop.kubectl("delete", kind, namespace, "--ignore-not-found")
     writes = laptop.plane.audit_events(mark, namespace=namespace, resource="jobs", verb="patch")
     assert [
         (event["responseStatus"]["code"], event["objectRef"]["name"])
@@ -220,17 +258,40 @@ def test_a_job_that_a_cleaner_deletes_runs_once(laptop: Laptop, namespace: str) 
     ] == [(201, job)]
 
 
-def until_in_force(laptop: Laptop, namespace: str) -> None:
-    """Wait until the admission rule changes a Job, by dry runs."""
-    container = {"name": "a", "image": "registry.company.com/a:v1"}
-    pod = {"restartPolicy": "Never", "containers": [container]}
-    job = named("batch/v1", "Job", "probe", template={"spec": pod})
+@contextmanager
+def mutated(
+    laptop: Laptop, namespace: str, probe: Object, resource: str, expression: str
+) -> Iterator[None]:
+    """Have the API server change each new object of a resource, which a dry run of `probe` shows."""
+    group = "admissionregistration.k8s.io/v1"
+    rule = {
+        "apiGroups": [probe["apiVersion"].rpartition("/")[0]],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": [resource],
+    }
+    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    change = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    policy = named(
+        group,
+        "MutatingAdmissionPolicy",
+        namespace,
+        reinvocationPolicy="Never",
+        matchConstraints={"resourceRules": [rule], "namespaceSelector": here},
+        mutations=[change],
+    )
+    binding = named(group, "MutatingAdmissionPolicyBinding", namespace, policyName=namespace)
 
-    def is_changed() -> bool:
-        path = "-o=jsonpath={.spec.ttlSecondsAfterFinished}"
-        return (
-            laptop.kubectl("create", "-f-", "-n", namespace, "--dry-run=server", path, input=job)
-            == "1"
-        )
+    def sent() -> str:
+        options = ("-f-", "-n", namespace, "--dry-run=server", "-o=jsonpath={.spec}")
+        return laptop.kubectl("create", *options, input=probe)
 
-    laptop.gatewright.until("the rule is in force", is_changed)
+    before = sent()
+    try:
+        for object in (policy, binding):
+            laptop.kubectl("create", "-f-", input=object)
+        laptop.gatewright.until("the rule is in force", lambda: sent() != before)
+        yield
+    finally:
+        for kind in ("mutatingadmissionpolicybinding", "mutatingadmissionpolicy"):
+            laptop.kubectl("delete", kind, namespace, "--ignore-not-found")

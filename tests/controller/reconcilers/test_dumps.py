@@ -80,7 +80,7 @@ def planned(
         ([job(active=0)], {}, "False NoneYet no backup was made yet", 1),
         (
             [job(active=0)],
-            {"1": Problem("exceeded quota", "FailedCreate")},
+            {"1": Problem("Job shop-1: exceeded quota", "FailedCreate")},
             f"False Failing {QUOTA}",
             1,
         ),

@@ -5,12 +5,18 @@ from typing import Any
 import pytest
 
 from controller.runtime.explanations import FIRST_LOOK, MAX_INTERVAL, RATE, Explanations
-from controller.runtime.obstacles import belongs_to, obstacle_of_events, obstacle_of_pods
-from controller.runtime.plan import Problem
+from controller.runtime.obstacles import (
+    belongs_to,
+    obstacle_of_events,
+    obstacle_of_pods,
+    waited_for,
+)
+from controller.runtime.plan import Apply, CreateOnly, Plan, Problem, Step
 from controller.runtime.types import ReconcileRequest
 from gatewright.testing import ApiServer
 from kube.client import Client
 from kube.resource import JsonObject, Resource
+from tests.controller.runtime.conftest import Status
 
 POD = Resource("", "v1", "pods", "Pod")
 STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet")
@@ -152,6 +158,16 @@ def test_pods_of_others_do_not_count() -> None:
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize("write", [Apply, CreateOnly])
+def test_a_step_waits_for_its_workloads(write: type[Apply] | type[CreateOnly]) -> None:
+    """A Job that is created once is explained, too; a ready step waits for nothing."""
+    job = {"kind": "Job", "metadata": {"name": "restore", "uid": "j"}}
+    config = {"kind": "ConfigMap", "metadata": {"name": "settings", "uid": "c"}}
+    writes = (write(job), write(config))
+    plan = Plan((Step("restore", writes, ready=False), Step("ready", writes)), Status())
+    assert waited_for(plan, lambda child: child) == {"restore": [job]}
 
 
 async def test_pods_and_events_are_read_seldom_and_only_while_a_child_waits(
