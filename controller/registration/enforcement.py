@@ -19,8 +19,8 @@ from prometheus_client import CollectorRegistry
 from controller.registration.enforcement_answers import (
     ADMITTED,
     FORBIDDEN,
+    NAMESPACE_GONE,
     NO_REQUEST,
-    OF_NAMESPACES,
     UNANSWERED,
     Enforcement,
     ProbeRequest,
@@ -47,6 +47,7 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 MAX_DERIVING = 0.2  # seconds to find requests in one pass; the next one is after AGAIN
 MAX_REQUESTS_OF_POLICY = 4  # each for other webhooks
 NAMESPACES_FRESH = 30.0  # seconds
+MAX_GONE = 6  # passes in a row in which the namespaces of all requests of a policy are gone
 FIELD_MANAGER = "gatewright-enforcement"
 
 LOG = logging.getLogger("gatewright.enforcement")
@@ -74,6 +75,8 @@ class _Measured:
     """Kinds that the controller may not create."""
     obstacle: Enforcement | None = None
     """Why no request can be found or sent."""
+    gone: int = 0
+    """The last passes in which the namespaces of all its requests were gone."""
 
 
 class EnforcementProbe:
@@ -214,12 +217,22 @@ class EnforcementProbe:
     async def _measure(self, measured: _Measured) -> None:
         """Send the requests of a policy, and keep the worst result.
 
-        A result other than a denial counts once it is confirmed: webhooks may be changing.
+        A result other than a denial counts once it is confirmed: webhooks may be changing. A
+        namespace that was deleted since it was listed tells nothing about the policy.
         """
         requests = measured.requests or ()
-        results = await asyncio.gather(*(self._send(measured, each) for each in requests))
+        answers = await asyncio.gather(*(self._send(measured, each) for each in requests))
         if self._engine() is not self._seen:
             return  # the policies changed meanwhile
+        results = [each for each in answers if each.reason != NAMESPACE_GONE]
+        if len(results) < len(answers):
+            measured.requests = self._groups = None
+            measured.gone = 0 if results else measured.gone + 1
+            if 0 < measured.gone <= MAX_GONE:
+                return
+            results = results or answers
+        else:
+            measured.gone = 0
         new = _worst(results) or measured.obstacle or NO_REQUEST
         if not results or new.status == "True":  # kinds that were forbidden are tried again
             measured.left_out, measured.obstacle = set(), None
@@ -227,9 +240,7 @@ class EnforcementProbe:
         known = measured.known.status if measured.known is not None else None
         measured.suspected = new.status not in ("True", known) and not measured.suspected
         if new.status != "True" and new.reason not in UNANSWERED:
-            measured.requests = None  # derived again: a namespace may be gone, or have other labels
-        if any(each.reason in OF_NAMESPACES for each in results):
-            self._groups = None
+            measured.requests = None  # derived again: a namespace may have other labels
         if measured.suspected or new == measured.known:
             return
         measured.known = new

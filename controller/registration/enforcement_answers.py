@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from controller.registration.configurations import DOMAIN
-from kube.errors import BY_WEBHOOK, ApiError, Forbidden
+from kube.errors import BY_WEBHOOK, ApiError, Forbidden, NamespaceTerminating
 from kube.resource import JsonObject, Resource
 from webhook.engine import BoundPolicy
 
 ENFORCED = "Enforced"
 FORBIDDEN = "Forbidden"
-OF_NAMESPACES = frozenset({FORBIDDEN, "NotFound"})
-"""Reasons of the API server for a namespace that is gone, or being deleted."""
+NAMESPACE_GONE = "NamespaceGone"
 UNANSWERED = frozenset(
     {"InternalError", "ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"}
 )
@@ -76,6 +75,8 @@ def judge_error(policy: BoundPolicy, error: ApiError, request: ProbeRequest) -> 
         return Enforcement("Unknown", "DeniedFirst", f"{webhook} denied it first: {text}")
     if webhook:
         return Enforcement("Unknown", "DeniedFirst", f"{webhook} denied it first: {text}")
+    if isinstance(error, NamespaceTerminating) or error.details.get("kind") == "namespaces":
+        return Enforcement("Unknown", NAMESPACE_GONE, f"{error.code} answer: {text}")
     if isinstance(error, Forbidden) and "cannot create resource" in error.message:
         where = f" in namespace {request.namespace}" if request.namespace else ""
         right = f"create {request.resource.plural}{where}"

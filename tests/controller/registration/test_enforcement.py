@@ -1,5 +1,6 @@
 """A policy counts as enforced only if it denied a dry run; nothing is stored, and the requests are bounded."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,12 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from config.documents import Document
-from controller.registration.enforcement import MAX_REQUESTS, REQUEST, EnforcementProbe
+from controller.registration.enforcement import MAX_GONE, MAX_REQUESTS, REQUEST, EnforcementProbe
 from controller.registration.enforcement_answers import ProbeRequest, judge_error
 from gatewright.processes.denied_requests import denied_requests
 from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
-from kube.errors import error_for
+from kube.errors import TERMINATING, error_for
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import KINDS
@@ -55,6 +56,12 @@ def status(message: str, reason: str = "Forbidden", *causes: str) -> dict[str, A
     return {"kind": "Status", "reason": reason, "message": message, "details": details}
 
 
+def gone(reason: str, kind: str, *causes: str) -> dict[str, Any]:
+    """Return the Status of a request in a namespace that is gone, or being deleted."""
+    found = status("its namespace", reason, *causes)
+    return {**found, "details": {**found["details"], "kind": kind}}
+
+
 RBAC = (
     'deployments.apps is forbidden: User "x" cannot create resource "deployments" in API group '
     '"apps" in the namespace "shop"'
@@ -82,6 +89,8 @@ RBAC = (
         (403, status(RBAC), ("Unknown", "Forbidden")),
         (403, status("exceeded quota"), ("Unknown", "Forbidden")),
         (404, status('namespaces "shop" not found', "NotFound"), ("Unknown", "NotFound")),
+        (404, gone("NotFound", "namespaces"), ("Unknown", "NamespaceGone")),
+        (403, gone("Forbidden", "deployments", TERMINATING), ("Unknown", "NamespaceGone")),
         (409, status("it exists", "AlreadyExists"), ("Unknown", "AlreadyExists")),
         (422, status("invalid", "Invalid"), ("Unknown", "Invalid")),
         (429, status("slow down", "TooManyRequests"), ("Unknown", "TooManyRequests")),
@@ -111,6 +120,7 @@ class Measuring:
     changed: list[str] = field(default_factory=list)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     seconds_to_find: float = 0.0
+    selectors: list[Any] = field(default_factory=list)
     tried: int = 0
 
     def _find(self, *given: Any) -> ProbeRequest | None:
@@ -123,7 +133,7 @@ class Measuring:
             self.client,
             lambda: self.engine,
             self._find,
-            tuple,
+            lambda: self.selectors,
             self.registry,
             excluded_namespaces=EXISTING,
             on_changed=self.changed.extend,
@@ -198,17 +208,38 @@ async def test_a_namespace_that_is_gone_is_replaced(measuring):
 
 
 async def test_a_namespace_that_is_being_deleted_is_replaced(measuring):
-    """No alarm: the namespaces are listed again before the answer is confirmed."""
+    """No alarm, however often it happens between the list and the dry run; but not for ever."""
     measuring.server.create(NAMESPACE, {"metadata": {"name": "zoo"}})
     await measuring.after(0)
     await measuring.after(60)
     await measuring.after(10)
-    measuring.server.delete(NAMESPACE, "shop")
-    measuring.server.fail(1, 403, method="POST")
     measuring.changed.clear()
+    dying = gone("Forbidden", "deployments", TERMINATING)
+    measuring.server.fail(MAX_GONE, 403, method="POST", garbage=json.dumps(dying))
     await measuring.after(60)
-    assert await measuring.after(10) == ("False", "Admitted")
+    for _ in range(MAX_GONE):
+        assert await measuring.after(10) == ("False", "Admitted")
     assert measuring.changed == []
+    measuring.server.fail(100, 403, method="POST", garbage=json.dumps(dying))
+    await measuring.after(60)
+    for _ in range(MAX_GONE + 1):
+        found = await measuring.after(10)
+    assert (found, measuring.changed) == (("Unknown", "NamespaceGone"), ["limits"])
+
+
+async def test_a_namespace_that_is_gone_says_nothing_about_others(measuring):
+    """A policy that is measured in several namespaces has the result of those that exist."""
+    measuring.selectors = [lambda labels: "team" in labels]
+    measuring.server.create(NAMESPACE, {"metadata": {"name": "zoo", "labels": {"team": "a"}}})
+    await measuring.after(0)
+    await measuring.after(60)
+    await measuring.after(10)
+    assert measuring.sent() == 4
+    dying = gone("NotFound", "namespaces")
+    measuring.server.fail(1, 404, method="POST", garbage=json.dumps(dying))
+    measuring.changed.clear()
+    assert await measuring.after(60) == ("False", "Admitted")
+    assert (measuring.changed, measuring.sent()) == ([], 6)
 
 
 async def test_a_request_without_an_answer_is_sent_again_as_it_is(measuring):
