@@ -273,6 +273,14 @@ class CustomTypes:
                 collect_demands(schema, root, demands)
         return cls(kinds, types, demands)
 
+    def beside(self, other: "CustomTypes") -> "CustomTypes":
+        """Return these types and those of `other`, which count where both have a kind."""
+        return CustomTypes(
+            {**self.kinds, **other.kinds},
+            {**self.types, **other.types},
+            {**self.demands, **other.demands},
+        )
+
     def fields_of(self, type: str) -> SchemaFields:
         """Return the fields of a type, custom or known, with their types."""
         return self.types[type] if type in self.types else fields_of(type)

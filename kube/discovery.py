@@ -1,5 +1,7 @@
 """Discovery: the versions and the resources that the API server serves."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from kube.errors import NotFound, ServerError
@@ -59,13 +61,16 @@ class Discovery(Transport):
             if "list" in each["verbs"]
         )
 
-    async def schemas(self, api_version: str) -> JsonObject:
-        """Return the OpenAPI schemas of a group and version, by name; none if it is not served."""
-        try:
-            found = await self._request("GET", f"/openapi/v3/apis/{api_version}")
-        except NotFound:
-            return {}
-        schemas: JsonObject = (found.get("components") or {}).get("schemas") or {}
+    async def schemas(self, api_versions: Iterable[str]) -> list[JsonObject]:
+        """Return the OpenAPI schemas of groups and versions; none of those that are not served.
+
+        Every account may read them, unlike CustomResourceDefinitions.
+        """
+        schemas = list[JsonObject]()
+        for api_version in api_versions:
+            with suppress(NotFound):
+                found = await self._request("GET", f"/openapi/v3/apis/{api_version}")
+                schemas += ((found.get("components") or {}).get("schemas") or {}).values()
         return schemas
 
     async def _request(self, method: str, target: str, **options: Any) -> JsonObject:

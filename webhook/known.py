@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from config.schemas import CustomTypes
 from kube.resource import JsonObject, group_kind
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
 from webhook.engine.kinds import Kind
@@ -43,6 +44,10 @@ class Known:
         """Custom kinds, by group and name."""
         self.served: Served = ()
         """The optional APIs that the cluster serves."""
+        self.served_types = CustomTypes()
+        """The types of custom kinds that the cluster serves, as far as policies need them."""
+        self._definitions: list[JsonObject] = []
+        self._custom_types: CustomTypes | None = None
         self.images: Mapping[str, Any] = {}
         """The look-ups of images; without any, policies about images cannot decide."""
         self._labels: dict[str, Labels] = {}
@@ -89,7 +94,16 @@ class Known:
                 self.kinds[group, of] = Kind(
                     group, of, plural, tuple(served) or ("v1",), namespaced=namespaced
                 )
+                self._definitions.append(object)
+                self._custom_types = None
         self._about.clear()
+
+    @property
+    def custom_types(self) -> CustomTypes:
+        """The types of custom kinds: as the cluster serves them, or else as defined by objects."""
+        if self._custom_types is None:
+            self._custom_types = CustomTypes.of(self._definitions)
+        return self._custom_types.beside(self.served_types)
 
     def forget(self, look_up: str) -> None:
         """Remove a look-up that could not be read: policies that need it cannot decide."""

@@ -134,6 +134,17 @@ def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> R
     return Request(attributes, object, old, looked_up)
 
 
+def sent_object(attributes: Attributes, max_bytes: int) -> dict[str, Any]:
+    """Return the object that was sent; empty if there is none, or if it is larger or malformed."""
+    object = None if attributes.sent is None else attributes.sent.object
+    if type(object) is msgspec.Raw:
+        try:
+            object = loaded(object) if len(bytes(object)) <= max_bytes else None
+        except NotAReviewError:
+            object = None  # the request is denied for it
+    return object if isinstance(object, dict) else {}
+
+
 def _check(attributes: Attributes, object: Any, field: str) -> dict[str, Any] | None:
     if object is None:
         return None

@@ -19,7 +19,12 @@ from kube.resource import JsonObject
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.policy_sets.bound_objects import Catalogue, bind, document_of
-from webhook.policy_sets.kind_names import is_custom, named_kinds, why_unserved
+from webhook.policy_sets.kind_names import (
+    custom_versions,
+    is_custom,
+    named_kinds,
+    why_unserved,
+)
 
 IN_FORCE = "InForce"
 NARROW = "Narrow"
@@ -103,7 +108,9 @@ class PolicyStatuses:
         ready, look_again = judged
         if ready["reason"] == IN_FORCE and (unserved := await self._unserved(stored)) is not None:
             ready, look_again = unserved, LOOK_FOR_APIS
-        custom = await self._custom_schemas(stored) if ready["reason"] == IN_FORCE else []
+        is_valid = ready["reason"] == IN_FORCE
+        versions = custom_versions(stored["spec"]) if is_valid else []
+        custom = await self._client.schemas(versions)
         generation = stored["metadata"]["generation"]
         old = stored.get("status") or {}
         conditions = [ready]
@@ -156,18 +163,6 @@ class PolicyStatuses:
         except FaultsError as error:
             return condition(READY, False, "Invalid", str(error)), None
         return condition(READY, True, IN_FORCE), None
-
-    async def _custom_schemas(self, stored: JsonObject) -> list[JsonObject]:
-        """Return the OpenAPI schemas of the groups of custom kinds that a policy names.
-
-        Everybody may read them, other than the CustomResourceDefinitions.
-        """
-        named = named_kinds(stored["spec"]).values()
-        custom = {
-            kind.resource.api_version for kinds in named if is_custom(kinds) for kind in kinds
-        }
-        found = [await self._client.schemas(each) for each in sorted(custom)]
-        return [schema for schemas in found for schema in schemas.values()]
 
     def _type_checking(self, stored: JsonObject, custom: Sequence[JsonObject]) -> JsonObject:
         """Return the status field with the type errors of CEL rules; empty if there are none.

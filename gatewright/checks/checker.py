@@ -153,19 +153,25 @@ class Checker:
         """Return the policy sets in files, each at its time, together with `more` policies."""
         kinds = await self.subjects.kinds(live)
         planners = self._planners()
-        return [
-            PoliciesInForce.read(
-                [*self._selection.of(documents_at(paths)), *self._more_exceptions],
-                self.home,
-                planners,
-                now,
-                kinds=kinds,
-                custom=self._custom_types(),
-                more=more,
-                sources=paths,
+        found = list[PoliciesInForce]()
+        for paths, now in sets:
+            documents = self._selection.of(documents_at(paths))
+            custom = self._custom_types()
+            if live is not None:
+                custom = custom.beside(await live.custom_types(documents))
+            found.append(
+                PoliciesInForce.read(
+                    [*documents, *self._more_exceptions],
+                    self.home,
+                    planners,
+                    now,
+                    kinds=kinds,
+                    custom=custom,
+                    more=more,
+                    sources=paths,
+                )
             )
-            for paths, now in sets
-        ]
+        return found
 
     async def _of_cluster(self, live: "Live") -> PoliciesInForce:
         """Return the cluster's policies, except unusable ones."""

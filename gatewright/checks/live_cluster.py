@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from config.documents import Document, parse_documents
+from config.schemas import CustomTypes
 from config.settings import Settings
 from controller.audit.inventory import existing, kinds_of, look_up
 from controller.audit.judge import ObjectJudge
@@ -22,7 +23,8 @@ from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest, judged
 from webhook.known import Known
 from webhook.policy_sets.bound_objects import document_of
-from webhook.policy_sets.policy_set import without_cases
+from webhook.policy_sets.kind_names import custom_versions
+from webhook.policy_sets.policy_set import is_policy_object, without_cases
 from webhook.server import cluster_policies
 
 # Label and name of the ConfigMap with the chart's policies.
@@ -82,6 +84,12 @@ class Live:
         return {
             (each.group, each.kind): each for each in kinds_of(await self.lister.client.resources())
         }
+
+    async def custom_types(self, policies: Iterable[Document]) -> CustomTypes:
+        """Return the types of the custom kinds that the rules of these policy objects are about."""
+        specs = (each.value.get("spec") for each in policies if is_policy_object(each.value))
+        named = {version for spec in specs for version in custom_versions(spec)}
+        return CustomTypes.of_openapi(await self.lister.client.schemas(sorted(named)))
 
     async def look_up(self, engines: Iterable[Engine]) -> Known:
         """Return the objects that the policies of these engines look up in the cluster."""

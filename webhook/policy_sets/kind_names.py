@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from config.api.match import MatchSpec
@@ -20,6 +21,10 @@ from webhook.engine.kinds import ANY_VERSION, KINDS, OWN_KINDS, Kind, plural
 _SPELLED = re.compile(
     r"(?:(?P<group>[a-z0-9.-]+)/)?(?P<version>v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)"
 )
+CUSTOM_TYPES = "custom_types"
+"""The look-up of the types of the custom kinds that a policy object's rules are about."""
+CEL_FIELDS = ("validations", "mutations", "matchConditions")
+MAX_CUSTOM = 10  # as many as rules are checked against
 IN_FULL = "write it as apiVersion/kind, such as cert-manager.io/v1/Certificate"
 
 
@@ -156,6 +161,26 @@ def named_kinds(spec: Mapping[str, Any]) -> dict[str, tuple[Kind, ...]]:
     if not all(clause.get("kinds") for clause in clauses):
         return {}
     return {word: kinds_named(word) for clause in clauses for word in clause["kinds"]}
+
+
+def custom_versions(spec: Any) -> list[str]:
+    """Return the groups and versions of custom kinds that the CEL rules of a policy are about.
+
+    `spec` is that of a policy object, and may be invalid. At most MAX_CUSTOM kinds count.
+    """
+    match spec:
+        case {"match": {"any": list(clauses)}} if any(map(spec.get, CEL_FIELDS)):
+            lists = [clause.get("kinds") for clause in clauses if isinstance(clause, dict)]
+        case _:
+            return []
+    words = (word for kinds in lists if isinstance(kinds, list) for word in kinds)
+    spelled = dict.fromkeys(word for word in words if isinstance(word, str) and "/" in word)
+    found = set[str]()
+    for word in islice(spelled, MAX_CUSTOM):
+        with suppress(LookupError):
+            if is_custom(named := kinds_named(word)):
+                found |= {kind.resource.api_version for kind in named}
+    return sorted(found)
 
 
 def is_custom(named: Iterable[Kind]) -> bool:

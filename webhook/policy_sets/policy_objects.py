@@ -15,6 +15,7 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.kind_names import CUSTOM_TYPES
 
 # Paths of CEL rules, which name no policy.
 RULES = ("spec.validations", "spec.mutations", "spec.variables", "spec.matchConditions")
@@ -24,7 +25,8 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault."""
     request.fields("metadata")
     try:
-        bind(document_of(request.value), catalogue())
+        custom = request.looked_up.get(CUSTOM_TYPES)
+        bind(document_of(request.value), catalogue(), custom=custom)
     except FaultsError as error:
         for path, text in error.faults:
             rule = f"this {request.kind} would not be in force"
@@ -38,5 +40,6 @@ POLICY = Policy(
     kinds=POLICY_KINDS,
     category="gatewright",
     severity="high",
+    needs=(CUSTOM_TYPES,),
     always=True,
 )

@@ -5,7 +5,7 @@ number with a text is never true, and a rule that reads a field of Deployments f
 StatefulSet that it matches. Always in force.
 
 Judged: policy objects with CEL expressions, against the kinds that they match (at most ten; custom
-kinds of other packages are not checked). A field that none of these kinds has is a violation of
+kinds, as the API server serves them). A field that none of these kinds has is a violation of
 policy-objects. Rules that test `object.kind`, or that a field exists, may read fields of one kind
 only.
 
@@ -20,12 +20,14 @@ from webhook.engine import BoundPolicy, Params, Policy, Request, Violation, Viol
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.kind_names import CUSTOM_TYPES
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each type error of an expression."""
+    custom = request.looked_up.get(CUSTOM_TYPES)
     try:
-        bound = bind(document_of(request.value), catalogue())
+        bound = bind(document_of(request.value), catalogue(), custom=custom)
     except FaultsError:
         return  # policy-objects denies it
     if not isinstance(bound, BoundPolicy) or not bound.evaluates:
@@ -34,7 +36,7 @@ def validate(request: Request, params: Params) -> Violations:
     from webhook.policy_sets.rule_types import check_types
 
     spec = AdmissionPolicySpec.model_validate(request.value["spec"])
-    for fault in check_types(spec, bound.policy.targets):
+    for fault in check_types(spec, bound.policy.targets, custom):
         fix = "correct it, or test `object.kind` first"
         yield Violation(fault.path, fault.text, fault.checked_kinds, fix)
 
@@ -45,6 +47,7 @@ POLICY = Policy(
     kinds=tuple(kind for kind in POLICY_KINDS if kind.kind != "PolicyException"),
     category="gatewright",
     severity="medium",
+    needs=(CUSTOM_TYPES,),
     always=True,
     action="Warn",
 )

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Never
 
 from config.crds import kinds
+from config.schemas import CustomTypes
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource
@@ -26,6 +27,9 @@ from webhook.engine.look_ups import (
     WORKLOADS,
 )
 from webhook.engine.planners import ResourceKey, Served
+from webhook.policy_sets.bound_objects import MAX_POLICY_BYTES
+from webhook.policy_sets.kind_names import CUSTOM_TYPES, custom_versions
+from webhook.review import sent_object
 from webhook.server.needs import LookUpFunction
 from webhook.server.stored_objects import StoredObjects
 
@@ -64,6 +68,7 @@ class LookUps:
             NAMESPACE_LABELS: self.namespace_labels,
             PARENT: self.parent,
             SERVED: self.served,
+            CUSTOM_TYPES: self.custom_types,
             **{name: partial(self.objects, name) for name in LOOK_UPS},
         }
 
@@ -123,6 +128,15 @@ class LookUps:
             self._served = frozenset((each.group, each.plural) for each in found)
             self._ask_again = time.monotonic() + A_MOMENT
         return self._served
+
+    async def custom_types(self, about: Attributes) -> CustomTypes:
+        """Return the types of the custom kinds that a policy object names, as they are served.
+
+        Raises ApiError if the API server does not answer.
+        """
+        policy = sent_object(about, MAX_POLICY_BYTES)
+        schemas = await self._client.schemas(custom_versions(policy.get("spec")))
+        return await asyncio.to_thread(CustomTypes.of_openapi, schemas)
 
     async def objects(self, name: str, about: Attributes) -> Iterable[JsonObject]:
         """Return the objects of a look-up, from watches, or by a list until these are synced.

@@ -222,6 +222,100 @@ def test_the_api_server_reports_violations_of_the_schema(
     assert installation.refusal("apply", "-f-", input=object) == said
 
 
+GADGETS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.example.net"},
+    "spec": {
+        "group": "example.net",
+        "scope": "Namespaced",
+        "names": {"kind": "Gadget", "plural": "gadgets", "singular": "gadget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "size": {"type": "integer"},
+                                    "color": {"type": "string"},
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def of_gadgets(expression: str, **metadata: JsonObject) -> JsonObject:
+    """Make a policy with a rule about a custom kind of somebody else."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "gadgets", **metadata},
+        "spec": {
+            "match": {"any": [{"kinds": ["example.net/v1/Gadget"]}]},
+            "validations": [{"expression": expression, "message": "small"}],
+        },
+    }
+
+
+def test_a_rule_about_an_unknown_field_of_a_custom_kind_is_denied(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """By the schema that the API server serves; `check` with it, or its definition, says the same.
+
+    Before the kind is served, any field may exist; the annotation is for fields still to come.
+    """
+    wrong = of_gadgets("object.spec.sice < 2")
+
+    def is_admitted() -> bool:
+        done = installation.plane.kubectl(
+            "create", "--dry-run=server", "-f-", input=wrong, check=False
+        )
+        return done.returncode == 0
+
+    installation.until("admitted", is_admitted)
+    installation.kubectl("apply", "-f-", input=GADGETS)
+    installation.until("the schema is served", lambda: not is_admitted())
+    rule, fault = "spec.validations[0].expression", "line 1, column 13: undefined field 'sice'"
+    fault = f"{rule}: {fault} of 'spec'; did you mean \"size\"?"
+    denied = (
+        f"policy-objects: {fault}; this ClusterAdmissionPolicy would not be in force. Correct it."
+    )
+    assert installation.refusal("create", "-f-", input=wrong) == forbidden(denied)
+
+    allowed = of_gadgets(
+        "object.spec.sice < 2", annotations={"gatewright.io/unknown-fields": "allow"}
+    )
+    installation.kubectl("create", "--dry-run=server", "-f-", input=allowed)
+    warned = installation.plane.kubectl(
+        "create", "--dry-run=server", "-f-", input=of_gadgets("object.spec.color == 2")
+    )
+    assert warned.stderr.startswith("Warning: rule-types: spec.validations[0].expression: line 1")
+
+    policies, definition, gadget = (tmp_path / f"{name}.yaml" for name in ("set", "crd", "gadget"))
+    policies.write_text(yaml.safe_dump(wrong))
+    definition.write_text(yaml.safe_dump(GADGETS))
+    one = {"apiVersion": "example.net/v1", "kind": "Gadget", "metadata": {"name": "one"}}
+    gadget.write_text(yaml.safe_dump(one))
+    kubeconfig = ("--kubeconfig", str(installation.plane.kubeconfig))
+    for more in ((str(definition),), kubeconfig):  # the set's rules
+        done = once("check", "--policies", str(policies), *more, str(gadget))
+        assert (done.returncode, fault in done.stderr) == (3, True), done
+    for more in ((str(definition),), kubeconfig):  # the policy object as a manifest
+        done = once("check", "--policies", "baseline", *more, str(policies))
+        assert (done.returncode, fault in done.stdout) == (1, True), done
+
+
 def test_a_good_object_cannot_be_made_wrong(installation: Installation, namespace: str) -> None:
     """A patch is judged like a creation."""
     installation.apply(few(namespace))

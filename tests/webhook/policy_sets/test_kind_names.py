@@ -1,12 +1,19 @@
 """A policy can name any kind in the usual notations; a name that can match nothing is an error."""
 
+from typing import Any
+
 import pytest
 
 from config.faults import FaultsError
 from webhook.engine.kinds import Kind
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.kind_names import IN_FULL, kinds_named
+from webhook.policy_sets.kind_names import IN_FULL, custom_versions, kinds_named
+
+
+def rules(*kinds: str) -> dict[str, Any]:
+    """Return the spec of a policy object with a rule about these kinds."""
+    return {"match": {"any": [{"kinds": [*kinds]}]}, "validations": [{"expression": "true"}]}
 
 
 @pytest.mark.parametrize(
@@ -129,3 +136,30 @@ def test_a_built_in_policy_takes_the_same_spellings() -> None:
     for word in ("v1/Deployment", "serving.example.com/v1/Deployment"):
         with pytest.raises(FaultsError):
             judged(word)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (rules("example.org/v1/Gadget", "Deployment"), ["example.org/v1"]),
+        (
+            rules("b.org/v1/B", "b.org/v1beta1/B", "a.org/v1/A"),
+            ["a.org/v1", "b.org/v1", "b.org/v1beta1"],
+        ),
+        (rules("gatewright.io/v1alpha1/AdmissionPolicy", "v1/Node", "nonsense", "a/b/c"), []),
+        (rules("example.org/v1/Gadget") | {"validations": []}, []),
+        (rules("example.org/v1/Gadget") | {"match": {"any": {"kinds": 3}}}, []),
+        ({"validations": [1], "match": {"any": [3, {"kinds": 3}, {"kinds": [3, None]}]}}, []),
+        (["example.org/v1/Gadget"], []),
+        (None, []),
+    ],
+)
+def test_versions_of_custom_kinds_that_rules_are_about(spec: Any, expected: list[str]) -> None:
+    """Only those of rules in CEL; an invalid spec, which policy-objects denies, has none."""
+    assert custom_versions(spec) == expected
+
+
+def test_few_custom_kinds_are_asked_for() -> None:
+    """As many as rules are checked against: a tenant's policy may name thousands."""
+    words = [f"group-{number:03}.org/v1/Kind" for number in range(1000)]
+    assert custom_versions(rules(*words)) == [f"group-{number:03}.org/v1" for number in range(10)]

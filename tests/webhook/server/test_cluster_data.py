@@ -16,6 +16,7 @@ from tests.kube.servers import answering
 from tests.waiting import eventually
 from webhook.engine import Attributes
 from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALERS, WORKLOADS
+from webhook.review import attributes
 from webhook.server.cluster_data import NAMESPACES, LookUps
 
 _, DEPLOYMENT, REPLICA_SET, STATEFUL_SET = WORKLOADS
@@ -121,6 +122,59 @@ async def test_limit_ranges_are_those_of_the_namespace(server, look_ups):
     assert list(await look_ups.objects("limit_ranges", request("elsewhere"))) == []
     assert list(await look_ups.objects("limit_ranges", request("sho"))) == []
     assert sent(server) == []
+
+
+OPENAPI = json.dumps(
+    {
+        "components": {
+            "schemas": {
+                "org.example.v1.Gadget": {
+                    "type": "object",
+                    "properties": {"size": {"type": "integer"}},
+                    "x-kubernetes-group-version-kind": [
+                        {"group": "example.org", "version": "v1", "kind": "Gadget"}
+                    ],
+                }
+            }
+        }
+    }
+).encode()
+
+
+def written(*kinds: str, filler: str = "") -> Attributes:
+    """Return the attributes of a review that creates a policy object with a rule."""
+    spec = {"match": {"any": [{"kinds": kinds}]}, "validations": [{"expression": "true"}]}
+    kind = {"group": "gatewright.io", "version": "v1alpha1", "kind": "ClusterAdmissionPolicy"}
+    policies = {**kind, "resource": "clusteradmissionpolicies"}
+    del policies["kind"]
+    object = {"kind": kind["kind"], "metadata": {"name": filler}, "spec": spec}
+    about = {"uid": "u", "operation": "CREATE", "kind": kind, "resource": policies}
+    body = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {**about, "object": object},
+    }
+    return attributes(json.dumps(body).encode())
+
+
+async def test_types_of_custom_kinds_are_those_that_the_api_server_serves():
+    """A policy object is checked by the kinds that it names; one that is too large asks nothing."""
+    size = b"Content-Length: %d\r\n\r\n" % len(OPENAPI)
+    found = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + size + OPENAPI
+    missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+    async with answering([found], [found], [missing]) as server:
+        async with Client(Endpoint(server.url)) as client:
+            look_ups = LookUps(client)
+            for filler in ("", "x" * 40_000):  # decoded before, and after
+                types = await look_ups.custom_types(written("example.org/v1/Gadget", filler=filler))
+                assert types.kinds == {"example.org/v1/Gadget": "example.org/v1/Gadget"}
+            types = await look_ups.custom_types(written("other.org/v1/Gadget"))
+            assert types.kinds == {}
+            for about in (written("Deployment"), written("a.org/v1/A", filler="x" * 70_000)):
+                assert (await look_ups.custom_types(about)).kinds == {}
+        asked = [request.split()[1].decode() for _, request in server.requests]
+    gadget = "/openapi/v3/apis/example.org/v1"
+    assert asked == [gadget, gadget, "/openapi/v3/apis/other.org/v1"]
 
 
 async def test_changes_are_visible(server, look_ups):

@@ -132,8 +132,8 @@ async def test_custom_kinds_have_the_types_that_the_api_server_serves(control_pl
 
         async def are_served() -> bool:
             nonlocal custom
-            schemas = await client.schemas("types.example.org/v1")
-            custom = CustomTypes.of_openapi(schemas.values())
+            schemas = await client.schemas(["types.example.org/v1"])
+            custom = CustomTypes.of_openapi(schemas)
             return bool(custom.kinds)
 
         try:
