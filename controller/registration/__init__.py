@@ -5,8 +5,8 @@ The webhook itself has no write rights. `rotation` decides when certificates are
 which namespaces (`scope`). `grouping` divides those of the platform among webhooks, and `tenants`
 adds those of tenants, with a `narrowing` of each kind to its namespaces. `calls` turns both into
 selectors and match conditions, `configurations` into the webhook configurations, and `registrar`
-writes and counts (`metrics`) them once `probe` gets an answer from a
-webhook. `conversion` does the same for CRDs; both derive from `upkeep`. `policy_statuses` writes
-the status of policy objects. `enforcement` measures whether the API server denies what policies
-deny; `enforcement_answers` judges its answers.
+writes and counts (`metrics`) them once `probe` gets an answer from a webhook. `forecast` predicts
+for the webhook what a policy would change. `conversion` does for CRDs what `registrar` does; both
+derive from `upkeep`. `policy_statuses` writes the status of policy objects. `enforcement` measures
+whether the API server denies what policies deny; `enforcement_answers` judges its answers.
 """

@@ -3,9 +3,11 @@
 import asyncio
 import ssl
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 
 from config.settings import Settings
 from controller.reconcilers.resources import CONFIG_MAP, SECRET
@@ -16,11 +18,13 @@ from gatewright.processes.process import Background, Part
 from gatewright.processes.registries import image_look_ups
 from kube.client import Client
 from kube.credentials import load
+from kube.resource import JsonObject
 from kube.store import Store
 from kube.watch import Watch
 from kube.watched import WatchedObject
 from webhook.engine import NOW, SERVED, ControllerUser
 from webhook.engine.conflicts import IN_FORCE
+from webhook.policies.kinds.policy_impact import WIDENED_BY
 from webhook.server.admission import AdmissionHandler
 from webhook.server.callers import Callers
 from webhook.server.certificate_pairs import PairFiles, PairSecret
@@ -112,6 +116,8 @@ async def webhook_of(
     callers = Callers(settings.client_names) if settings.client_ca else None
     policies = policies_of(settings, metrics, stores, home, controller_user, config_map)
     look_ups[IN_FORCE] = lambda _: policies.engine.policies if policies.engine else ()
+    if settings.cluster:
+        look_ups[WIDENED_BY] = _forecast(policies, home)
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     observed.details["policies"] = policies.in_force
     host, port = settings.listen
@@ -130,3 +136,16 @@ async def webhook_of(
             await connections.drain()
 
     return Webhook(serve_reviews, background, policies)
+
+
+def _forecast(policies: Policies, home: str | None) -> LookUpFunction:
+    """Return the look-up WIDENED_BY."""
+
+    @cache
+    def forecast() -> Callable[[JsonObject], Sequence[str]]:
+        # Imported here: a webhook to which no policy objects are applied needs no registration.
+        from controller.registration.forecast import RegistrationForecast
+
+        return RegistrationForecast(lambda: policies.engine, [home] if home else []).widened_by
+
+    return lambda _: forecast()

@@ -1,9 +1,11 @@
 """Changes of policies and namespaces at run time, the registration, and the end of the process."""
 
 import base64
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -291,3 +293,40 @@ def test_run_uses_exceptions_of_its_namespace(bare: Cluster, tmp_path: Path) -> 
             bare.kubectl(
                 "wait", "policyexception/moving", "-n", namespace, condition, "--timeout=20s"
             )
+
+
+def test_a_policy_that_widens_what_is_sent_warns_at_apply_and_in_its_status(
+    laptop: Laptop,
+) -> None:
+    """With one label too many; its status says so too, until it is deleted."""
+
+    def by_label(number: int) -> dict[str, Any]:
+        clause = {"namespaceSelector": {"matchLabels": {f"key-{number}": "x"}}}
+        return {
+            "apiVersion": "gatewright.io/v1alpha1",
+            "kind": "ClusterAdmissionPolicy",
+            "metadata": {"name": f"by-label-{number}", "labels": {"test": "widened"}},
+            "spec": {"policy": "naked-pods", "match": {"any": [clause]}},
+        }
+
+    def narrow(name: str) -> str:
+        path = '-o=jsonpath={.status.conditions[?(@.type=="Narrow")].status}'
+        return laptop.kubectl("get", "clusteradmissionpolicies", name, path)
+
+    many = {"apiVersion": "v1", "kind": "List", "items": [by_label(each) for each in range(20)]}
+    widening = by_label(20)
+    clauses = widening["spec"]["match"]["any"]
+    clauses += [by_label(each)["spec"]["match"]["any"][0] for each in range(21, 40)]
+    try:
+        applied = laptop.plane.kubectl("apply", "-f-", input=json.dumps(many))
+        assert "policy-impact" not in applied.stderr
+        ready = ("-l", "test=widened", "--for=condition=Ready", "--timeout=30s")
+        laptop.kubectl("wait", "clusteradmissionpolicies", *ready)
+        assert narrow("by-label-0") == ""
+        applied = laptop.plane.kubectl("apply", "-f-", input=json.dumps(widening))
+        assert "policy-impact: spec.match: requests from more namespaces than by-label-20, " in (
+            applied.stderr
+        )
+        laptop.gatewright.until("widened", lambda: narrow("by-label-20") == "False")
+    finally:
+        laptop.kubectl("delete", "clusteradmissionpolicies", "-l", "test=widened")
