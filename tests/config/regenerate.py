@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from pydantic.fields import FieldInfo
 
 from config import crds
+from config.schemas import METADATA, SchemaFields, TypeRules, collect, collect_demands
 from config.settings import PREFIX, Settings
 from controller.audit.metrics import AuditMetrics
 from controller.reconcilers import own_kinds
@@ -62,7 +63,34 @@ def from_types() -> dict[str, str]:
     audited = [kind.resource for kind in KINDS.values()]
     reports = texts("config/crd/reports")
     files = generated(own_kinds(), RESOURCES, presets(), reports, audited)
-    return files | {f"{CHART}/files/settings.yaml": chart_settings()}
+    return files | {
+        f"{CHART}/files/settings.yaml": chart_settings(),
+        "config/own_types.json": own_types(),
+    }
+
+
+def own_types() -> str:
+    """The fields of Gatewright's kinds, in the form of config/openapi.json."""
+    kinds: dict[str, str] = {}
+    types: dict[str, SchemaFields] = {}
+    demands: dict[str, TypeRules] = {}
+    subresources: dict[str, list[str]] = {}
+    for kind in crds.kinds():
+        about, schema = kind.definition, crds.schema(kind)
+        name, title = f"{about.api_version}.{about.kind}", f"{about.api_version}/{about.kind}"
+        collect(schema, name, types)
+        collect_demands(schema, name, demands)
+        types[name] = {**types[name], "apiVersion": "", "kind": "", "metadata": METADATA}
+        kinds[title] = name
+        subresources[title] = ["status", *(["scale"] if about.scale else [])]
+    found = {
+        "kinds": kinds,
+        "types": types,
+        "required": {name: each.required for name, each in demands.items() if each.required},
+        "enums": {name: each.values for name, each in demands.items() if each.values},
+        "subresources": subresources,
+    }
+    return json.dumps(found, indent=0, sort_keys=True) + "\n"
 
 
 def presets() -> dict[str, str]:
