@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,14 +97,13 @@ def policy(sort: str, number: int, maximum: int = 10) -> tuple[Resource, JsonObj
     return CLUSTER_POLICY, {"metadata": metadata, "spec": spec | {"match": {"any": [clause]}}}
 
 
-async def in_turn(works: Iterator[Callable[[], Awaitable[object]]]) -> None:
-    """Run works, AT_ONCE at a time."""
+async def in_turn(works: Iterator[Callable[[], Awaitable[int]]]) -> int:
+    """Run works, AT_ONCE at a time; return the sum of their results."""
 
-    async def worker() -> None:
-        for work in works:
-            await work()
+    async def worker() -> int:
+        return sum([await work() for work in works])
 
-    await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+    return sum(await asyncio.gather(*(worker() for _ in range(AT_ONCE))))
 
 
 def deployment(namespace: str, replicas: int = 1) -> JsonObject:
@@ -122,6 +121,21 @@ async def review(client: Client, reviews: Reviews, namespace: str) -> None:
     except (ApiError, ServerError):
         reviews.failed += 1
     reviews.times.append((time.perf_counter() - began) * 1000)
+
+
+async def create(client: Client, resource: Resource, object: JsonObject) -> int:
+    """Create an object; return how often it failed, as it does if the webhook is too slow."""
+    failed = 0
+    while True:
+        try:
+            await client.create(resource, object)
+        except AlreadyExists:
+            return failed
+        except ServerError:
+            failed += 1
+            await asyncio.sleep(1)
+        else:
+            return failed
 
 
 async def in_force(client: Client, sort: str, number: int) -> float:
@@ -163,25 +177,12 @@ async def measure(
     if sort == "tenants":
         places |= dict(place_of(sort, each) for each in range(number))
 
-    async def add_namespace(name: str) -> None:
-        with suppress(AlreadyExists):
-            metadata = {"name": name, "labels": places[name]}
-            await client.create(NAMESPACE, {"metadata": metadata})
+    async def add_namespace(name: str) -> int:
+        metadata = {"name": name, "labels": places[name]}
+        return await create(client, NAMESPACE, {"metadata": metadata})
 
-    failed = 0
-
-    async def add(each: int) -> None:
-        nonlocal failed
-        while True:
-            try:
-                await client.create(*policy(sort, each))
-            except AlreadyExists:
-                return
-            except ServerError:
-                failed += 1  # on a busy machine the webhook may not answer in time
-                await asyncio.sleep(1)
-            else:
-                return
+    async def add(each: int) -> int:
+        return await create(client, *policy(sort, each))
 
     await in_turn(iter([lambda name=name: add_namespace(name) for name in places]))
     for first in (0, 1):
@@ -201,7 +202,7 @@ async def measure(
     stopwatch = ExitStack()
     stops = stopwatch.enter_context(measured_stops({each.pid: each.health for each in running}))
     before, began = [cpu_seconds(each.pid) for each in running], time.monotonic()
-    await in_turn(iter([lambda each=each: add(each) for each in range(2, number)]))
+    failed = await in_turn(iter([lambda each=each: add(each) for each in range(2, number)]))
     created = time.monotonic()
     seconds = await in_force(client, sort, number - 1) - created
     statuses = await settled(running) - created
