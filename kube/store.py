@@ -93,6 +93,8 @@ class Store:
         """Called with the key of each changed object, also of one that is not stored."""
         self.on_served: list[Callable[[], None]] = []
         """Called when the API server starts or stops serving the resource."""
+        self.on_new_schema: list[Callable[[], None]] = []
+        """Called when the schema of a custom resource may have changed."""
         self._unfound: set[str] | None = None  # during a list: the keys that were not found so far
 
     def __len__(self) -> int:
@@ -156,12 +158,16 @@ class Store:
         if (old := self._entries.get(key)) is not None and old.uid != metadata["uid"]:
             self.remove(key)  # it was deleted and recreated, unnoticed
             old = None
-        if old is not None and old.resource_version == int(metadata["resourceVersion"]):
+        is_known = old is not None and old.resource_version == int(metadata["resourceVersion"])
+        if is_known and self._unfound is None:
             return
         if (kept := self._keep(object)) is None:
             self.remove(key)
             return
-        new = self._entries[key] = entry_of(kept)
+        new = entry_of(kept)
+        if is_known and old == new:  # a list may read the same version by a newer schema
+            return
+        self._entries[key] = new
         for index in self._indexes.values():
             index.put(key, kept)
         self._notify(key, old, new)

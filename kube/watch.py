@@ -27,6 +27,8 @@ SHORT_WATCH = 1.0  # a watch that ends sooner without an event is a failure
 SILENT_WATCH = 60.0
 # Seconds after the last list before the next one: not every resource has bookmarks.
 RELIST_INTERVAL = 300.0
+# A watch that ends by its time-out may end this much sooner, by the clocks of two machines.
+EARLY = 2.0  # seconds
 BATCH = 100  # objects processed before other tasks run
 # Errors without a warning, as in client-go: a version expires; a changed CRD gets new storage.
 PASSING = (Gone, TooManyRequests)
@@ -163,6 +165,10 @@ class Watch:
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
         lasted = self._monotonic() - started
+        if lasted < seconds - EARLY and is_custom(self.resource):
+            self._must_list = True  # its CRD may have changed: see `is_custom`
+            for notify in self.store.on_new_schema:
+                notify()
         if not happened and lasted < SHORT_WATCH:
             raise ServerError(200, "ClosedAtOnce", "the watch ended as soon as it began")
         if (
@@ -222,6 +228,16 @@ class Watch:
             message = "cannot watch %s: %s"
             LOG.log(level, message, self.resource.plural, error, extra={"fields": fields})
         self.problem = str(error)
+
+
+def is_custom(resource: Resource) -> bool:
+    """Return whether a CRD may define a resource: only then its group must have a dot.
+
+    The API server ends the watches of a CRD that changes after a second or more. Until then they
+    deliver the objects without the fields that the older schema lacks, and what the next watch
+    delivers begins after them: so the objects are listed again.
+    """
+    return "." in resource.group
 
 
 def event_in(line: bytes) -> tuple[str, JsonObject]:

@@ -80,6 +80,11 @@ class Cache:
         for store in self.stores.values():
             store.on_served.append(callback)
 
+    def subscribe_new_schema(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the schema of a custom resource may have changed."""
+        for store in self.stores.values():
+            store.on_new_schema.append(callback)
+
     @property
     def is_synced(self) -> bool:
         """Whether the initial list is complete, if the resource is served."""

@@ -178,7 +178,12 @@ class Manager:
         def is_relevant(change: Change) -> bool:
             return spec_changed(change) or status_writer.is_foreign(change)
 
+        def retry_statuses() -> None:
+            if status_writer.retry_now():
+                controller.resync()
+
         controller.watch(caches[kind.resource], itself, is_relevant, primary=True)
+        caches[kind.resource].subscribe_new_schema(retry_statuses)
         for resource in kind.owns:
             controller.watch(caches[resource], owner_of(kind.resource))
         for resource, reads in kind.reads.items():

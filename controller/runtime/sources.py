@@ -21,12 +21,16 @@ def any_change(change: Change) -> bool:
 
 
 def spec_changed(change: Change) -> bool:
-    """Return whether more than the status changed: spec, deletion, labels or annotations."""
+    """Return whether more than the status changed: spec, deletion, labels or annotations.
+
+    One version that is read by a newer schema, with more fields, is a change, too.
+    """
     old, new = change.old, change.new
     if old is None or new is None:
         return True
     return (
         old.generation != new.generation
+        or old.resource_version == new.resource_version
         or old.deleting != new.deleting
         or old.labels != new.labels
         or old.annotations_hash != new.annotations_hash

@@ -99,6 +99,11 @@ class StatusWriter:
         """
         return max(self._retry_at - self.clock(), 1.0) if self._undeclared else None
 
+    def retry_now(self) -> bool:
+        """Write the fields that the CRD lacks next time; return whether there are any."""
+        self._retry_at = 0.0
+        return bool(self._undeclared)
+
     def _waits(self) -> bool:
         return bool(self._undeclared) and self.clock() < self._retry_at
 

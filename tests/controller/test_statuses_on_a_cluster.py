@@ -1,4 +1,4 @@
-"""Statuses on a real control plane: overwritten by a user, and of a CRD older than the controller."""
+"""On a real control plane: statuses that a user overwrites, and CRDs older than the controller."""
 
 import asyncio
 import json
@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from controller.runtime import status_writer
 from controller.runtime.events import EVENT
 from controller.runtime.status import is_ready
 from kube import credentials
 from kube.client import Client
-from tests.controller.kinds_on_a_cluster import NOTE, controlling, crd, note
+from tests.controller.kinds_on_a_cluster import CONFIGMAP, NOTE, controlling, crd, note
 from tests.controller.observer import Observer, observing
 from tests.controlplane.plane import ControlPlane
 from tests.waiting import eventually
@@ -48,7 +47,7 @@ async def client(plane: ControlPlane) -> AsyncIterator[Client]:
 @pytest.fixture
 async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
     """Observes the test's namespace."""
-    async with observing(client, namespace, [NOTES, EVENT]) as observer:
+    async with observing(client, namespace, [NOTES, CONFIGMAP, EVENT]) as observer:
         yield observer
 
 
@@ -81,10 +80,8 @@ async def test_a_status_is_fitted_to_an_older_crd(
     client: Client,
     observer: Observer,
     namespace: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The fields that the CRD lacks are left out, an event has the command, and an update heals."""
-    monkeypatch.setattr(status_writer, "RETRY_INTERVAL", 1.0)
+    """The fields that the CRD lacks are left out, an event has the command, and an update heals at once."""
     old = deepcopy(crd())
     status = old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
     del status["properties"]["observedGeneration"]
@@ -112,3 +109,25 @@ async def test_a_status_is_fitted_to_an_older_crd(
         "status.observedGeneration, which stays unset; update it: "
         "gatewright crds Note | kubectl apply --server-side -f -"
     )
+
+
+async def test_a_field_that_is_new_in_an_updated_crd_is_planned_with(
+    plane: ControlPlane, client: Client, observer: Observer, namespace: str
+) -> None:
+    """Also one that is set while the API server still prunes it from what open watches deliver."""
+    old = deepcopy(crd())
+    spec = old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec.update(properties={}, default={})
+    await asyncio.to_thread(install, plane, old)
+    async with controlling(plane, [namespace]):
+        await client.create(NOTES, note(namespace))
+        await observer.until(NOTES, "first", has_status)
+        await asyncio.to_thread(install, plane, crd())
+
+        async def is_set() -> bool:
+            patch = {"spec": {"text": "new"}}
+            answer = await client.patch(NOTES, "first", patch, namespace)
+            return answer["spec"].get("text") == "new"
+
+        await eventually(is_set)
+        await observer.until(CONFIGMAP, "first", lambda each: each["data"]["text"] == "new")

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from kube.resource import Resource
-from kube.store import OwnerReference, Store, entry_of
+from kube.store import Change, OwnerReference, Store, entry_of
 from tests.kube.conftest import type_of
 
 WIDGET = Resource("example.com", "v1", "widgets", "Widget")
@@ -139,3 +139,21 @@ def test_a_listing_that_ended_is_over() -> None:
         ("added", "a/gone", False),
     ]
     assert store.keys() == ["a/one", "a/gone"]
+
+
+def test_a_list_may_read_a_version_by_a_newer_schema() -> None:
+    """Fields that the older schema lacked are a change, and the same object is none."""
+    store = Store(WIDGET)
+    told: list[Change] = []
+    store.put(widget())
+    store.subscribers.append(told.append)
+    same: dict[str, Any] = {}
+    for more in (same, {"spec": {"size": 3}}, {"spec": {"size": 3}}):
+        store.begin_listing()
+        store.put({**widget(), **more})
+        store.end_listing(2)
+    (change,) = told
+    assert change.old
+    assert change.new
+    assert change.old.resource_version == change.new.resource_version
+    assert (store.get("a/one") or {})["spec"] == {"size": 3}

@@ -199,6 +199,21 @@ async def test_a_broken_watch_continues_where_it_was(
     assert requested(server.requests) == ["list", before, version]
 
 
+async def test_the_end_of_a_custom_resources_watch_causes_a_new_list(
+    server: FakeApiServer, client: Client
+) -> None:
+    """The CRD may have changed, and what this watch delivered was read by the older schema."""
+    server.create(CRD, deepcopy(GIZMO_CRD))
+    async with following(client, GIZMO) as follower:
+        await follower.synced()
+        await server.requests.until(watching(1))
+        server.create(GIZMO, {"metadata": {"name": "one", "namespace": "default"}})
+        await follower.next()
+        server.close_watches()
+        await server.requests.until(watching(2))
+    assert [each == "list" for each in requested(server.requests)] == [True, False, True, False]
+
+
 @pytest.mark.parametrize("way", ["status", "event"])
 async def test_an_expired_version_causes_a_new_list(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture, way: str
