@@ -215,6 +215,7 @@ async def run(minutes: float, idle: float, seed: int) -> bool:
             variants: dict[str, tuple[str, ...]] = {
                 "not measured": (),
                 "measured": MEASURED,
+                "measured, with the cases of a preset": (*MEASURED, "--preset-cases", "production"),
             }
             for name, options in variants.items() if idle else ():
                 print(f"{name}, {idle:g} min of rest:")

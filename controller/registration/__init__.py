@@ -7,6 +7,7 @@ adds those of tenants, with a `narrowing` of each kind to its namespaces. `calls
 selectors and match conditions, `configurations` into the webhook configurations, and `registrar`
 writes and counts (`metrics`) them once `probe` gets an answer from a webhook. `forecast` predicts
 for the webhook what a policy would change. `conversion` does for CRDs what `registrar` does; both
-derive from `upkeep`. `policy_statuses` writes the status of policy objects. `enforcement` measures
-whether the API server denies what policies deny; `enforcement_answers` judges its answers.
+derive from `upkeep`. `policy_statuses` writes the status of policy objects, and `refused_policies`
+events about the ConfigMap of policies. `enforcement` measures whether the API server denies what
+policies deny; `enforcement_answers` judges its answers.
 """

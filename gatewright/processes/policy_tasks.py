@@ -11,6 +11,8 @@ from controller.registration.demands import PolicyId
 from controller.registration.enforcement import EnforcementProbe
 from controller.registration.enforcement_answers import ENFORCED
 from controller.registration.policy_statuses import PolicyStatuses
+from controller.registration.refused_policies import REQUEST as REFUSED
+from controller.registration.refused_policies import refused_policies
 from controller.runtime.controller import Controller
 from controller.runtime.manager import Manager
 from controller.runtime.status import of_type
@@ -36,6 +38,8 @@ class PolicyTasks:
     |                             | that changed, and policy objects that cannot be in force  |
     |                             | any more, or can again                                    |
     | an audit has judged         | policy objects and exceptions with other figures          |
+    | the policies of the         | an event about it                                         |
+    | ConfigMap are not usable    |                                                           |
     | other policies are widened  | these policy objects, for their condition Narrow          |
     """
 
@@ -63,6 +67,12 @@ class PolicyTasks:
         self._audit: Audit | None = None
         self.enforcement: EnforcementProbe | None = None
         self._after_policies: list[tuple[Controller, ReconcileRequest]] = []
+        self._refused: Controller | None = None
+        if policies.config_map is not None:
+            self._refused = refused_policies(
+                policies.config_map, lambda: policies.refused, manager.recorder, manager.metrics
+            )
+            manager.add(self._refused)
         if settings.audit:
             self._audit = Audit(
                 manager.client,
@@ -87,7 +97,7 @@ class PolicyTasks:
 
     async def run(self) -> Never:
         """Keep the policies in force up to date, forever."""
-        await self.policies.follow(self._on_new_policies)
+        await self.policies.follow(self._on_new_policies, self._on_refused_policies)
 
     def _status_controller(self, resource: Resource, manager: Manager, home: str) -> Controller:
         statuses = PolicyStatuses(
@@ -123,6 +133,10 @@ class PolicyTasks:
         self._problems = problems
         for controller, request in self._after_policies:
             controller.add(request)
+
+    def _on_refused_policies(self) -> None:
+        if self._refused is not None:
+            self._refused.add(REFUSED)
 
     def on_widened(self, policies: Iterable[PolicyId]) -> None:
         """Report policies for which requests are sent from more namespaces than they select."""

@@ -197,6 +197,36 @@ def test_changed_policies_are_in_force_without_a_kubelet(running: Installation) 
     running.controller.until("restored", lambda: webhooks(running) == early)
 
 
+CASES = """\
+policies: preset.yaml
+cases:
+  - name: many
+    namespace: production
+    object: {kind: Deployment, spec: {replicas: 99}}
+    expect: allowed
+"""
+
+
+def test_a_failed_case_of_a_config_map_is_an_event_about_it(running: Installation) -> None:
+    """The policies before stay in force; `kubectl describe configmap` says why."""
+    about = ("-n", OURS, "--type=merge", "-p")
+    patch = ("patch", "configmap", "gatewright-policies", *about)
+    running.kubectl(*patch, json.dumps({"data": {"cases.yaml": CASES}}))
+    described: list[str] = []
+
+    def is_described() -> bool:
+        described[:] = running.kubectl(
+            "describe", "configmap", "gatewright-policies", "-n", OURS
+        ).splitlines()
+        return any("CaseFailed" in line for line in described)
+
+    running.controller.until("described", is_described)
+    (line,) = (each for each in described if "CaseFailed" in each)
+    assert line.split()[:2] == ["Warning", "CaseFailed"]
+    assert 'case "many": expected allowed, got denied with code 403' in line
+    running.kubectl(*patch, json.dumps({"data": {"cases.yaml": None}}))
+
+
 def policies_line(running: Installation) -> str:
     """Return what the webhook reports about its policies."""
     lines = running.webhook.get("/readyz")[1].splitlines()

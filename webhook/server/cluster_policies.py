@@ -37,6 +37,7 @@ RESOURCES = tuple(
 )
 
 CLUSTER_POLICY, TENANTS, EXCEPTION = RESOURCES
+CASE_FAILED = "CaseFailed"  # the reason if a case that policies carry fails
 KIND_ORDER = {each.kind: index for index, each in enumerate(RESOURCES)}
 ObjectId = tuple[Resource, str]
 
@@ -182,7 +183,7 @@ class PolicyObjects:
         if isinstance(problem, ConflictingPoliciesError):
             return WhyNotInForce("Conflict", str(problem))
         if isinstance(problem, FailedCasesError) and id not in self.changed_verdicts:
-            return WhyNotInForce("CaseFailed", str(problem))
+            return WhyNotInForce(CASE_FAILED, str(problem))
         return None
 
     def _possible_now(self, changed: Collection[ObjectId]) -> list[ObjectId]:

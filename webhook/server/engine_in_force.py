@@ -18,7 +18,13 @@ from webhook.policy_sets.policy_set import (
     PolicySetError,
     find_replaced,
 )
-from webhook.server.cluster_policies import CLUSTER_POLICY, ObjectId, PolicyObjects, WhyNotInForce
+from webhook.server.cluster_policies import (
+    CASE_FAILED,
+    CLUSTER_POLICY,
+    ObjectId,
+    PolicyObjects,
+    WhyNotInForce,
+)
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.policy_files import digest_of
 
@@ -61,7 +67,7 @@ class Policies:
         """Policies that only the engine before had, and those that only this one has."""
         self.objects = objects
         self.carried = carried
-        self._config_map = config_map
+        self.config_map = config_map
         self._read = read
         self._build = build
         self._metrics = metrics
@@ -71,7 +77,8 @@ class Policies:
         self._digest = b""  # of the content that was read last last without an error
         self._is_stale = True  # whether the engine was built from older policies
         self._problem: str | None = "not loaded yet"
-        self._unreadable: str | None = None  # error in the newest files or ConfigMap
+        self.refused: WhyNotInForce | None = None
+        """Why the newest content of the files and the ConfigMap is not in force."""
         self._changed = asyncio.Event()
         objects.subscribe(self._changed.set)
         if config_map is None:
@@ -104,17 +111,22 @@ class Policies:
             self._put_in_force(engine)
 
     async def follow(
-        self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS
+        self,
+        on_change: Callable[[], None] = lambda: None,
+        on_refused: Callable[[], None] = lambda: None,
+        seconds: float = POLL_SECONDS,
     ) -> Never:
         """Refresh in a thread: at once for objects, periodically for files.
 
-        `on_change` is called after each new engine.
+        `on_change` is called after each new engine, `on_refused` when `refused` has a new reason.
         """
         while True:
-            before = self.engine
+            before, refused = self.engine, self.refused
             await asyncio.to_thread(self.refresh)
             if self.engine is not before:
                 on_change()
+            if self.refused not in (None, refused):
+                on_refused()
             pause = seconds if self.engine else min(seconds, START_SECONDS)
             with suppress(TimeoutError):
                 # not wait_for, which in Python 3.11 can swallow a cancellation
@@ -156,28 +168,29 @@ class Policies:
 
     def _unknown(self) -> str | None:
         """Return what must still be read before there is a set, or None."""
-        if self._config_map is not None and not self._config_map.is_known:
-            return f"{self._config_map}: {self._config_map.absence()}"
+        if self.config_map is not None and not self.config_map.is_known:
+            return f"{self.config_map}: {self.config_map.absence()}"
         return None if self.objects.are_known else "policy objects of the cluster: not read yet"
 
     def _read_if_changed(self) -> None:
-        before, self._seen = self._seen, digest_of(self._paths, self._config_map)
+        before, self._seen = self._seen, digest_of(self._paths, self.config_map)
         if self._seen == before and self._written is not None:
             return
-        if self._seen == before and self._unreadable is not None:
-            raise PolicySetError(self._unreadable)  # the cases of the same content fail again
+        if self._seen == before and self.refused is not None:
+            raise PolicySetError(self.refused.message)  # the cases of the same content fail again
         try:
             self._written = self._read()
         except (ValueError, OSError) as error:
-            self._unreadable = str(error)
+            reason = CASE_FAILED if isinstance(error, FailedCasesError) else "Invalid"
+            self.refused = WhyNotInForce(reason, str(error))
             raise
-        self._unreadable = None
+        self.refused = None
         self._digest = self._seen
         self._is_stale = True
 
     def _put_in_force(self, engine: Engine) -> None:
         self.version = hashlib.sha256(self._digest + self.objects.version).hexdigest()[:12]
-        self._problem = self._unreadable
+        self._problem = self.refused.message if self.refused is not None else None
         self._metrics.policies.set(len(engine.policies))
         self._metrics.policy_set.clear()
         self._metrics.policy_set.labels(self.version).set(1)

@@ -15,6 +15,7 @@ from kube.client import Client
 from kube.watched import WatchedObject
 from tests.waiting import eventually
 from webhook.server.cluster_data import NAMESPACES
+from webhook.server.cluster_policies import WhyNotInForce
 from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
 
@@ -45,10 +46,17 @@ class Replica:
 
     def __init__(self, client: Client) -> None:
         self.registry = CollectorRegistry()
+        self.reported: list[WhyNotInForce | None] = []
         self.source = WatchedObject.of(client, CONFIG_MAP, NAMESPACE, NAME)
         metrics = WebhookMetrics(self.registry)
         self.policies: Policies = policies_of(
             Settings(), metrics, [], NAMESPACE, config_map=self.source
+        )
+
+    async def follow(self) -> None:
+        """Follow the ConfigMap, and note what is refused."""
+        await self.policies.follow(
+            on_refused=lambda: self.reported.append(self.policies.refused), seconds=NEVER
         )
 
     async def until_in_force(self, *names: str) -> None:
@@ -90,7 +98,7 @@ async def replicas(server: FakeApiServer) -> AsyncIterator[tuple[Replica, Replic
         running = [
             asyncio.create_task(each)
             for replica in both
-            for each in (replica.source.run(), replica.policies.follow(seconds=NEVER))
+            for each in (replica.source.run(), replica.follow())
         ]
         yield both
         for task in running:
@@ -214,7 +222,7 @@ async def test_a_set_is_in_force_once_its_cases_pass(server, replica):
     server.create(CONFIG_MAP, config_map(preset=written("few"), cases=CASES % 200))
     await eventually(lambda: str(replica.policies.ready()).startswith(f"{SOURCE}: cases.yaml:2: "))
     assert 'case "two": expected allowed, got denied with code 403' in replica.policies.ready()
-    assert replica.refused() == 1
+    await replica.until_refused(1)
     server.change(CONFIG_MAP, NAME, {"data": {"cases.yaml": CASES % 2}}, NAMESPACE)
     await replica.until_in_force("few")
     data = {"cases.yaml": CASES % 300, "preset.yaml": written("few", "new")}
@@ -222,3 +230,19 @@ async def test_a_set_is_in_force_once_its_cases_pass(server, replica):
     await replica.until_refused(2)
     assert (replica.names(), replica.policies.ready()) == ({"few"}, None)
     assert 'case "two": expected allowed' in replica.policies.in_force()
+
+
+async def test_a_refused_set_is_reported_once_with_its_reason(server, replica):
+    """A failed case has a reason of its own; what is in force again is not refused."""
+    server.create(CONFIG_MAP, config_map(preset=written("few")))
+    await replica.until_in_force("few")
+    server.change(CONFIG_MAP, NAME, {"data": {"cases.yaml": CASES % 200}}, NAMESPACE)
+    await eventually(lambda: len(replica.reported) == 1)
+    server.change(CONFIG_MAP, NAME, {"data": {"cases.yaml": "{}"}}, NAMESPACE)
+    await eventually(lambda: len(replica.reported) == 2)
+    failed, invalid = replica.reported
+    assert (failed.reason, invalid.reason) == ("CaseFailed", "Invalid")
+    assert 'cases.yaml:2: case "two": expected allowed' in failed.message
+    server.change(CONFIG_MAP, NAME, {"data": {"cases.yaml": CASES % 2}}, NAMESPACE)
+    await eventually(lambda: replica.policies.refused is None)
+    assert replica.reported == [failed, invalid]
