@@ -56,13 +56,14 @@ def parse_type(code: str) -> FieldType:
     """Return the type of a code.
 
     `T` is a struct, `[T` a list, `[T key,key` a list whose items have these keys, `[T =` a set,
-    `{T` a map, `:T` a scalar, and "" any value. A `!` before the code means that it is atomic.
+    `{T` a map, `:T` a scalar, and "" any value; `~T` is one too, with the fields of a struct. A `!`
+    before the code means that it is atomic.
     """
     is_atomic, code = code.startswith("!"), code.removeprefix("!")
     if code.startswith("["):
         inner, _, keys = code[1:].rpartition(" ") if " " in code else (code[1:], "", "")
         return FieldType("list", inner, tuple(filter(None, keys.split(","))), not keys)
-    shapes = {"{": "map", ":": "scalar", "": "any"}
+    shapes = {"{": "map", ":": "scalar", "": "any", "~": "any"}
     shape = shapes.get(code[:1], "struct")
     return FieldType(shape, code if shape == "struct" else code[1:], (), is_atomic)
 
@@ -85,14 +86,15 @@ def collect(schema: Mapping[str, Any], name: str, types: dict[str, SchemaFields]
 
     Return its name as a field's value.
     """
-    if schema.get("x-kubernetes-preserve-unknown-fields"):
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields", False)
+    if is_open and not schema.get("properties"):
         return ""
     atomic = "!" if schema.get("x-kubernetes-map-type") == "atomic" else ""
     if properties := schema.get("properties"):
         types[name] = {
             field: collect(each, f"{name}.{field}", types) for field, each in properties.items()
         }
-        return f"{atomic}{name}"
+        return f"~{name}" if is_open else f"{atomic}{name}"
     if isinstance(items := schema.get("items"), Mapping):
         keys = {"map": schema.get("x-kubernetes-list-map-keys", ()), "set": SET}
         named = ",".join(keys.get(schema.get("x-kubernetes-list-type", ""), ()))
@@ -227,6 +229,7 @@ class CustomTypes:
     kinds: Mapping[str, str] = dataclasses.field(default_factory=dict)
     types: Mapping[str, SchemaFields] = dataclasses.field(default_factory=dict)
     demands: Mapping[str, TypeRules] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, objects: Iterable[Any]) -> "CustomTypes":
@@ -250,12 +253,14 @@ class CustomTypes:
         kinds: dict[str, str] = {}
         types: dict[str, SchemaFields] = {}
         demands: dict[str, TypeRules] = {}
+        defaults: dict[str, Mapping[str, Any]] = {}
         for root, schema in schemas:
             if collect(schema, root, types) == root:
                 types[root] = {**types[root], **OWN_FIELDS}
                 kinds[root] = root
                 collect_demands(schema, root, demands)
-        return cls(kinds, types, demands)
+                defaults |= _defaults(schema, root)
+        return cls(kinds, types, demands, defaults)
 
     def beside(self, other: "CustomTypes") -> "CustomTypes":
         """Return these types and those of `other`, which count where both have a kind."""
@@ -263,17 +268,34 @@ class CustomTypes:
             {**self.kinds, **other.kinds},
             {**self.types, **other.types},
             {**self.demands, **other.demands},
+            {**self.defaults, **other.defaults},
         )
 
     def fields_of(self, type: str) -> SchemaFields:
         """Return the fields of a type, custom or known, with their types."""
         return self.types[type] if type in self.types else fields_of(type)
 
+    def defaults_of(self, type: str) -> Mapping[str, Any]:
+        """Return the values that the API server fills in for a type, custom or built-in."""
+        return self.defaults.get(type, {}) if type in self.types else defaults_of(type)
+
     def demands_of(self, type: str) -> TypeRules:
         """Return what a type demands, custom or known."""
         if type in self.types:
             return self.demands.get(type, TypeRules())
         return demands_of(type)
+
+
+def _defaults(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield a type's name and the defaults of its fields, and those of the types below it."""
+    properties = schema.get("properties", {})
+    if found := {field: each["default"] for field, each in properties.items() if "default" in each}:
+        yield name, found
+    below = [(each, f"{name}.{field}") for field, each in properties.items()]
+    below += [(schema.get(key), name) for key in ("items", "additionalProperties")]
+    for each, path in below:
+        if isinstance(each, Mapping):
+            yield from _defaults(each, path)
 
 
 def _defined(objects: Iterable[Any]) -> Iterator[tuple[str, JsonObject]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from config.schemas import CustomTypes
 from kube.resource import JsonObject, group_kind
-from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SCHEMAS, SERVED, NotLookedUpError
 from webhook.engine.kinds import Kind
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Labels
@@ -137,6 +137,7 @@ class Known:
             **found,
             **self.images,
             SERVED: self.served,
+            SCHEMAS: lambda: self.custom_types,
             NAMESPACE: self._stored.get(namespace),
             NAMESPACE_LABELS: labels,
         }

@@ -1,10 +1,10 @@
 """Read policies, look-ups and objects of a cluster for `check` and `impact`. No writes."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from config.documents import Document, parse_documents
-from config.schemas import CustomTypes
+from config.schemas import CustomTypes, root_type
 from config.settings import Settings
 from controller.audit.inventory import existing, kinds_of, look_up
 from controller.audit.judge import ObjectJudge
@@ -17,8 +17,8 @@ from gatewright.outputs import InputProblem, SourceLocation
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
-from kube.resource import title_of
-from webhook.engine import BoundPolicy, Engine
+from kube.resource import GroupKind, title_of
+from webhook.engine import SCHEMAS, BoundPolicy, Engine
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest, judged
 from webhook.known import Known
@@ -93,7 +93,29 @@ class Live:
 
     async def look_up(self, engines: Iterable[Engine]) -> Known:
         """Return the objects that the policies of these engines look up in the cluster."""
-        return await look_up(self.lister, *engines)
+        engines = tuple(engines)
+        known = await look_up(self.lister, *engines)
+        kinds = {
+            (target.kind.group, target.kind.kind)
+            for engine in engines
+            for bound in engine.policies
+            if SCHEMAS in bound.needs
+            for target in bound.policy.targets
+        }
+        known.served_types = await self._types(kinds)
+        return known
+
+    async def _types(self, kinds: Collection[GroupKind]) -> CustomTypes:
+        """Return the types of custom kinds."""
+        if not kinds:
+            return CustomTypes()
+        client = self.lister.client
+        versions = {
+            each.api_version
+            for each in await client.resources()
+            if (each.group, each.kind) in kinds and not root_type(each.api_version, each.kind)
+        }
+        return CustomTypes.of_openapi(await client.schemas(sorted(versions)))
 
     async def judged(
         self, sets: Sequence[PoliciesInForce], known: Known

@@ -83,7 +83,8 @@ class Subjects:
         known.images = images
         if live is not None and self.sources is not None:
             known.kinds |= await live.kinds()
-            known.served_types = await live.custom_types(documents)
+            named = await live.custom_types(documents)
+            known.served_types = known.served_types.beside(named)
         known_of(documents, self.namespace, self.labels, known)
         if self.sources is not None:
             for each in self._judged(self.sources, sets, known):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 
+from config.schemas import CustomTypes
 from config.settings import Settings
 from controller.reconcilers.resources import CONFIG_MAP, SECRET
 from gatewright.processes.listeners import ProcessHealth
@@ -22,7 +23,7 @@ from kube.resource import JsonObject
 from kube.store import Store
 from kube.watch import Watch
 from kube.watched import WatchedObject
-from webhook.engine import NOW, SERVED, ControllerUser
+from webhook.engine import NOW, SCHEMAS, SERVED, ControllerUser
 from webhook.engine.conflicts import IN_FORCE
 from webhook.policies.kinds.policy_impact import WIDENED_BY
 from webhook.server.admission import AdmissionHandler
@@ -41,6 +42,7 @@ from webhook.server.tls import ServingCertificate
 WITHOUT_CLUSTER: dict[str, LookUpFunction] = {
     NOW: lambda _: datetime.now(UTC),
     SERVED: lambda _: (),  # without a cluster, no optional resource counts as served
+    SCHEMAS: lambda _: CustomTypes,  # nor is any type of a custom kind known
 }
 # seconds that the event loop waits for a judging thread, at each read
 SWITCH_INTERVAL = 0.0005

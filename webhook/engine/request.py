@@ -17,6 +17,8 @@ NAMESPACE_LABELS = "namespace_labels"
 NAMESPACE = "namespace"
 # the look-up for /scale, exec and others: the object that the subresource belongs to
 PARENT = "parent"
+# the look-up for mutations of custom kinds: a function that returns the CustomTypes
+SCHEMAS = "schemas"
 # there where a mutation came before: names of look-ups that policies which change objects lacked
 LACKED = "lacked"
 MIRROR = "kubernetes.io/config.mirror"  # the annotation of a mirror pod

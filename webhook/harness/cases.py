@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse, refuse
 from config.presets import policy_path, presets
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
+from config.schemas import CustomTypes
+from webhook.engine import NAMESPACE_LABELS, NOW, SCHEMAS, SERVED
 from webhook.engine.exceptions import HOME
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, pod_path
@@ -230,7 +231,7 @@ def _trial(
         engine=engine,
         admission=admission,
         looked_up=dict(read_images(case.looked_up))
-        | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: ()},
+        | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: (), SCHEMAS: CustomTypes},
         expect=case.expect,
         prefix=pod_path(kind) or "" if case.pod is not None else "",
         looks_up=frozenset(case.looked_up),

@@ -13,8 +13,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from config.schemas import CustomTypes
 from kube.resource import JsonObject, Resource, group_kind
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, ControllerUser, Engine
+from webhook.engine import (
+    NAMESPACE_LABELS,
+    NOW,
+    SCHEMAS,
+    SERVED,
+    BoundPolicy,
+    ControllerUser,
+    Engine,
+)
 from webhook.engine.kinds import Kind
 from webhook.engine.match import LabeledNamespace
 from webhook.engine.request import NAME_LABEL
@@ -143,7 +152,12 @@ def _is_denied(
         resource=request.kind.plural,
     )
     labels = {NAME_LABEL: namespace[0], **namespace[1]}
-    looked_up: dict[str, Any] = {NAMESPACE_LABELS: labels, NOW: now, SERVED: ()}
+    looked_up: dict[str, Any] = {
+        NAMESPACE_LABELS: labels,
+        NOW: now,
+        SERVED: (),
+        SCHEMAS: CustomTypes,
+    }
     try:
         outcomes = ask(engine, admission, looked_up).outcomes
     except MalformedRequestError:

@@ -7,9 +7,10 @@ MutatingAdmissionPolicy, which rejects a configuration with an atomic list, map 
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from config.schemas import METADATA, SET, FieldType, defaults_of, fields_of, parse_type
+from config.schemas import METADATA, SET, CustomTypes, FieldType, parse_type
 from kube.resource import JsonObject
 from webhook.engine.policy import RuleError
 
@@ -23,151 +24,155 @@ SCALARS: dict[str, tuple[type, ...]] = {
 }
 
 
-def applied(object: JsonObject, configuration: JsonObject, code: str, path: str = "") -> JsonObject:
-    """Return the object with a configuration merged into it; neither is changed.
+@dataclass(frozen=True, slots=True)
+class TypedMerge:
+    """Checks and merges values by the codes of their types; `types` are those of custom kinds."""
 
-    `code` is that of the object's type; "" for a kind of which only the metadata is known: its maps
-    are merged and its lists replaced. Raises RuleError if the API server would reject the
-    configuration.
-    """
-    if not code and isinstance(metadata := configuration.get("metadata"), dict):
-        rest = {key: value for key, value in configuration.items() if key != "metadata"}
-        own = applied(object.get("metadata", {}), metadata, METADATA, "metadata")
-        return applied(object, rest, code) | {"metadata": own}
-    for below, text in _faults(configuration, code, path):
-        raise RuleError(f"the ApplyConfiguration is invalid: {below}: {text}")
-    if atomic := [*_atomic(configuration, code, path)]:
-        raise RuleError(
-            "the ApplyConfiguration may not change atomic lists, maps or structs: "
-            f"{', '.join(atomic)}; use a JSONPatch"
-        )
-    merged: JsonObject = _merge(object, configuration, code)
-    return merged
+    types: CustomTypes = field(default_factory=CustomTypes)
 
+    def apply(
+        self, object: JsonObject, configuration: JsonObject, code: str, path: str = ""
+    ) -> JsonObject:
+        """Return the object with a configuration merged into it; neither is changed.
 
-def type_faults(value: Any, code: str, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the paths of fields that a type does not have, and of values of another type."""
-    shape, inner, _, _ = parse_type(code)
-    if value is None or shape == "any":
-        return
-    if shape == "scalar":
-        is_right = type(value) in SCALARS[inner]
-        if not is_right or (inner == "integer" and not float(value).is_integer()):
-            yield path, f"must be {'an' if inner == 'integer' else 'a'} {inner}"
-    elif shape == "list" and isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from type_faults(item, inner, f"{path}[{index}]")
-    elif shape == "list" or not isinstance(value, dict):
-        yield path, f"must be {'a list' if shape == 'list' else 'an object'}"
-    else:
-        fields = fields_of(inner) if shape == "struct" else {}
-        for key, item in value.items():
-            below = f"{path}.{key}".lstrip(".")
-            if shape == "map":
-                yield from type_faults(item, inner, below)
-            elif key in fields:
-                yield from type_faults(item, fields[key], below)
-            else:
-                yield below, "unknown field"
+        `code` is that of the object's type; "" for a kind of which only the metadata is known: its
+        maps are merged and its lists replaced. Raises RuleError if the API server would reject the
+        configuration.
+        """
+        if not code and isinstance(metadata := configuration.get("metadata"), dict):
+            rest = {key: value for key, value in configuration.items() if key != "metadata"}
+            own = self.apply(object.get("metadata", {}), metadata, METADATA, "metadata")
+            return self.apply(object, rest, code) | {"metadata": own}
+        for below, text in self._faults(configuration, code, path):
+            raise RuleError(f"the ApplyConfiguration is invalid: {below}: {text}")
+        if atomic := [*self._atomic(configuration, code, path)]:
+            raise RuleError(
+                "the ApplyConfiguration may not change atomic lists, maps or structs: "
+                f"{', '.join(atomic)}; use a JSONPatch"
+            )
+        merged: JsonObject = self._merge(object, configuration, code)
+        return merged
 
+    def type_faults(self, value: Any, code: str, path: str = "") -> Iterator[tuple[str, str]]:
+        """Yield the paths of fields that a type does not have, and of values of another type."""
+        shape, inner, _, _ = parse_type(code)
+        if value is None or shape == "any":
+            return
+        if shape == "scalar":
+            is_right = type(value) in SCALARS[inner]
+            if not is_right or (inner == "integer" and not float(value).is_integer()):
+                yield path, f"must be {'an' if inner == 'integer' else 'a'} {inner}"
+        elif shape == "list" and isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self.type_faults(item, inner, f"{path}[{index}]")
+        elif shape == "list" or not isinstance(value, dict):
+            yield path, f"must be {'a list' if shape == 'list' else 'an object'}"
+        else:
+            fields = self.types.fields_of(inner) if shape == "struct" else {}
+            for key, item in value.items():
+                below = f"{path}.{key}".lstrip(".")
+                if shape == "map":
+                    yield from self.type_faults(item, inner, below)
+                elif key in fields:
+                    yield from self.type_faults(item, fields[key], below)
+                else:
+                    yield below, "unknown field"
 
-def _faults(value: Any, code: str, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the errors of a configuration: wrong types, and missing or duplicate item keys."""
-    yield from type_faults(value, code, path)
-    for below, item, type in _below(value, code, path):
-        if type.shape == "list" and type.keys and isinstance(item, list):
-            if any(not isinstance(each, dict) for each in item) and type.keys != SET:
-                yield below, "its items must be objects"
-                return
-            keys = [_key(each, type) for each in item]
-            if () in keys:
-                yield below, f"an item has no {' and no '.join(type.keys)}"
-            if repeated := [key for key, count in Counter(keys).items() if count > 1 and key]:
-                key = ", ".join(f"{name}={json.loads(text)}" for name, text in repeated[0])
-                yield below, f"two items have the same key {key}"
+    def _faults(self, value: Any, code: str, path: str) -> Iterator[tuple[str, str]]:
+        """Yield the errors of a configuration: wrong types, and missing or duplicate item keys."""
+        yield from self.type_faults(value, code, path)
+        for below, item, type in self._below(value, code, path):
+            if type.shape == "list" and type.keys and isinstance(item, list):
+                if any(not isinstance(each, dict) for each in item) and type.keys != SET:
+                    yield below, "its items must be objects"
+                    return
+                keys = [self._key(each, type) for each in item]
+                if () in keys:
+                    yield below, f"an item has no {' and no '.join(type.keys)}"
+                if repeated := [key for key, count in Counter(keys).items() if count > 1 and key]:
+                    key = ", ".join(f"{name}={json.loads(text)}" for name, text in repeated[0])
+                    yield below, f"two items have the same key {key}"
 
+    def _atomic(self, value: Any, code: str, path: str) -> Iterator[str]:
+        """Yield the paths of lists, maps and structs that are replaced as a whole.
 
-def _atomic(value: Any, code: str, path: str) -> Iterator[str]:
-    """Yield the paths of lists, maps and structs that are replaced as a whole.
+        Like the API server, look into the fields of structs and the items of lists only.
+        """
+        for below, item, type in self._below(value, code, path, into_maps=False):
+            is_list = isinstance(item, list) and type.shape == "list" and not type.keys
+            is_object = (
+                isinstance(item, dict) and type.shape in ("struct", "map") and type.is_atomic
+            )
+            if is_list or is_object:
+                yield below
 
-    Like the API server, look into the fields of structs and the items of lists only.
-    """
-    for below, item, type in _below(value, code, path, into_maps=False):
-        is_list = isinstance(item, list) and type.shape == "list" and not type.keys
-        is_object = isinstance(item, dict) and type.shape in ("struct", "map") and type.is_atomic
-        if is_list or is_object:
-            yield below
+    def _below(
+        self, value: Any, code: str, path: str, *, into_maps: bool = True
+    ) -> Iterator[tuple[str, Any, FieldType]]:
+        """Yield a value and all below it, with path and type."""
+        found = parse_type(code)
+        yield path, value, found
+        if isinstance(value, list) and found.shape == "list":
+            for index, item in enumerate(value):
+                yield from self._below(item, found.inner, f"{path}[{index}]", into_maps=into_maps)
+        elif isinstance(value, dict) and (into_maps or found.shape != "map"):
+            for key, item in value.items():
+                at_key = f"{path}.{key}".lstrip(".")
+                yield from self._below(item, self._field(found, key), at_key, into_maps=into_maps)
 
+    def _field(self, type: FieldType, key: str) -> str:
+        """Return the code of a field's type."""
+        if type.shape == "struct" or (type.shape == "any" and type.inner):
+            return self.types.fields_of(type.inner).get(key, "")
+        return type.inner if type.shape == "map" else ""
 
-def _below(
-    value: Any, code: str, path: str, *, into_maps: bool = True
-) -> Iterator[tuple[str, Any, FieldType]]:
-    """Yield a value and all below it, with path and type."""
-    found = parse_type(code)
-    yield path, value, found
-    if isinstance(value, list) and found.shape == "list":
-        for index, item in enumerate(value):
-            yield from _below(item, found.inner, f"{path}[{index}]", into_maps=into_maps)
-    elif isinstance(value, dict) and (into_maps or found.shape != "map"):
-        for key, item in value.items():
-            at_key = f"{path}.{key}".lstrip(".")
-            yield from _below(item, _field(found, key), at_key, into_maps=into_maps)
+    def _merge(self, old: Any, new: Any, code: str) -> Any:
+        type = parse_type(code)
+        if isinstance(old, dict) and isinstance(new, dict):
+            merged = {
+                key: self._merge(old.get(key), new[key], self._field(type, key)) for key in new
+            }
+            return {**old, **merged}
+        if isinstance(old, list) and isinstance(new, list) and type.keys:
+            return self._merged_items(old, new, type)
+        return new
 
+    def _merged_items(self, old: Sequence[Any], new: Sequence[Any], type: FieldType) -> list[Any]:
+        """Return the items of two lists, merged by key, in an order that keeps that of both.
 
-def _field(type: FieldType, key: str) -> str:
-    """Return the code of a field's type."""
-    if type.shape == "struct":
-        return fields_of(type.inner).get(key, "")
-    return type.inner if type.shape == "map" else ""
+        If several old items have the same key, a new item with this key replaces them all.
+        """
+        old_keys, new_keys = ([self._key(each, type) for each in items] for items in (old, new))
+        count, by_key = Counter(old_keys), dict(zip(old_keys, old, strict=True))
+        shared = [key for key in new_keys if key in by_key]
+        merged, done = [], set()
+        left = right = 0
+        while left < len(old) or right < len(new):
+            if left < len(old):
+                key = old_keys[left]
+                is_new = key in new_keys
+                if not is_new:
+                    merged.append(old[left])
+                    left += 1
+                    continue
+                is_next = right < len(new) and key == new_keys[right]
+                if not is_next and (key in done or (shared and shared[0] != key)):
+                    left += 1
+                    continue
+                left += is_next
+            key, item = new_keys[right], new[right]
+            before = by_key.get(key) if count[key] == 1 else None
+            merged.append(self._merge(before, item, type.inner))
+            done.add(key)
+            right += 1
+            if shared and shared[0] == key:
+                shared.pop(0)
+        return merged
 
-
-def _merge(old: Any, new: Any, code: str) -> Any:
-    type = parse_type(code)
-    if isinstance(old, dict) and isinstance(new, dict):
-        merged = {key: _merge(old.get(key), new[key], _field(type, key)) for key in new}
-        return {**old, **merged}
-    if isinstance(old, list) and isinstance(new, list) and type.keys:
-        return _merged_items(old, new, type)
-    return new
-
-
-def _merged_items(old: Sequence[Any], new: Sequence[Any], type: FieldType) -> list[Any]:
-    """Return the items of two lists, merged by key, in an order that keeps that of both.
-
-    If several old items have the same key, a new item with this key replaces them all.
-    """
-    old_keys, new_keys = ([_key(each, type) for each in items] for items in (old, new))
-    count, by_key = Counter(old_keys), dict(zip(old_keys, old, strict=True))
-    shared = [key for key in new_keys if key in by_key]
-    merged, done = [], set()
-    left = right = 0
-    while left < len(old) or right < len(new):
-        if left < len(old):
-            key = old_keys[left]
-            is_new = key in new_keys
-            if not is_new:
-                merged.append(old[left])
-                left += 1
-                continue
-            is_next = right < len(new) and key == new_keys[right]
-            if not is_next and (key in done or (shared and shared[0] != key)):
-                left += 1
-                continue
-            left += is_next
-        key, item = new_keys[right], new[right]
-        before = by_key.get(key) if count[key] == 1 else None
-        merged.append(_merge(before, item, type.inner))
-        done.add(key)
-        right += 1
-        if shared and shared[0] == key:
-            shared.pop(0)
-    return merged
-
-
-def _key(item: Any, type: FieldType) -> tuple[tuple[str, str], ...]:
-    """Return the identity of a list item: its value in a set, else its keys or their defaults."""
-    if type.keys == SET:
-        return (("", json.dumps(item)),)
-    defaults = defaults_of(type.inner.lstrip("!"))
-    values = {key: item.get(key, defaults.get(key)) for key in type.keys}
-    return tuple((key, json.dumps(value)) for key, value in values.items() if value is not None)
+    def _key(self, item: Any, type: FieldType) -> tuple[tuple[str, str], ...]:
+        """Return the identity of an item: its value in a set, else its keys or their defaults."""
+        if type.keys == SET:
+            return (("", json.dumps(item)),)
+        defaults = self.types.defaults_of(type.inner.lstrip("!"))
+        values = {key: item.get(key, defaults.get(key)) for key in type.keys}
+        return tuple((key, json.dumps(value)) for key, value in values.items() if value is not None)

@@ -8,7 +8,6 @@ from config.api.admission import KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
 from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
-from config.schemas import root_type
 from webhook.cel import (
     BUDGET,
     CelError,
@@ -26,7 +25,7 @@ from webhook.engine import Patch, Request, Violation
 from webhook.engine.policy import RuleError, SkippedMutationError
 from webhook.engine.request import NAMESPACE
 from webhook.policy_sets.cel_request import admission_request, completed, namespace_object
-from webhook.policy_sets.mutations import changed, differences, without_defaults
+from webhook.policy_sets.mutations import changed, differences, type_of, without_defaults
 from webhook.policy_sets.validations import CompiledValidation, is_of_sender
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
@@ -226,14 +225,13 @@ class Expressions:
         With failurePolicy Ignore, one that fails is skipped, and raised as SkippedMutationError
         after the patches of the others.
         """
-        attributes, object = request.attributes, completed(request)[0] or {}
-        api_version = f"{attributes.group}/{attributes.version}".lstrip("/")
-        type = root_type(api_version, attributes.kind) or ""
+        object = completed(request)[0] or {}
+        type, custom = type_of(request)
         failed: RuleError | None = None
         for patch_type, program in self.mutations:
             try:
                 value = program.evaluate(self.values(request, params, object))
-                object = changed(object, value, patch_type, type)
+                object = changed(object, value, patch_type, type, custom)
             except (CelError, RuleError) as error:
                 is_own = isinstance(error, RuleError)
                 text = str(error) if is_own else f"mutation '{program.source}' failed: {error}"

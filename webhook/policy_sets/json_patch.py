@@ -1,8 +1,8 @@
 """Applies JSONPatch operations (RFC 6902) as the API server's library does.
 
 Source: evanphx/json-patch v4, which takes more than the RFC: `replace` of an unset field sets it, a
-missing `value` is null, a `test` of an unset field against null passes, and an index may be
-negative.
+missing `value` is null, a `test` of an unset field passes without a value (not with null), and an
+index may be negative.
 """
 
 import copy
@@ -54,7 +54,9 @@ def _apply(root: Any, operation: Mapping[str, Any]) -> None:
     if op == "remove":
         _remove(holder, key)
     elif op == "test":
-        if not same(_get(holder, key), value):
+        found = _get(holder, key)
+        is_missing = found is None and "value" not in operation
+        if not is_missing and (found is None or not same(found, value)):
             raise _TestFailedError
     elif op == "replace":
         _get(holder, key)

@@ -5,38 +5,55 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from config.schemas import CustomTypes, root_type
 from kube.resource import FieldPath, JsonObject, PathElement
 from webhook.cel.library.conversions import to_text
 from webhook.cel.values import NONE, Duration, Optional, Timestamp
-from webhook.engine import Patch
+from webhook.engine import SCHEMAS, Patch, Request
 from webhook.engine.jsonpatch import same
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import UNSET
-from webhook.policy_sets.apply import applied, type_faults
+from webhook.policy_sets.apply import TypedMerge
 from webhook.policy_sets.json_patch import apply_operations
 
 MAX_SAFE_INTEGER = 2**53 - 1
 MAX_INTEGER = 1e21  # from here on, Go writes a double with an exponent
 
 
-def changed(object: JsonObject, value: Any, patch_type: str, type: str) -> JsonObject:
+def changed(
+    object: JsonObject, value: Any, patch_type: str, type: str, custom: CustomTypes | None = None
+) -> JsonObject:
     """Return the object with the changes that a mutation's expression returned.
 
-    `type` is the code of the object's type. Raises RuleError if they cannot be applied.
+    `type` is the code of the object's type, which is one of `custom` or of Kubernetes. Raises
+    RuleError if they cannot be applied.
     """
-    value = _as_json(value)
+    custom, value = custom or CustomTypes(), _as_json(value)
+    typed = TypedMerge(custom)
     if patch_type != "JSONPatch":
-        return applied(object, value, type)
+        return typed.apply(object, value, type)
     if not all(isinstance(each, dict) and {"op", "path"} <= each.keys() for each in value):
         raise RuleError("a JSONPatch needs op and path")
     patched = apply_operations(object, value)
     if not isinstance(patched, dict):
         raise RuleError("the JSONPatch replaces the whole object by something else")
-    before = {*type_faults(object, type)}
-    for path, text in type_faults(patched, type):
+    if type in custom.types:
+        return patched  # the API server drops unknown fields of a custom kind, and validates later
+    before = {*typed.type_faults(object, type)}
+    for path, text in typed.type_faults(patched, type):
         if (path, text) not in before:
             raise RuleError(f"the JSONPatch makes an invalid object: {path}: {text}")
     return patched
+
+
+def type_of(request: Request) -> tuple[str, CustomTypes]:
+    """Return the code of the type of a request's object, "" if unknown, and the custom types."""
+    attributes = request.attributes
+    api_version = f"{attributes.group}/{attributes.version}".lstrip("/")
+    if type := root_type(api_version, attributes.kind):
+        return type, CustomTypes()
+    custom: CustomTypes = request.lookup(SCHEMAS)()
+    return custom.kinds.get(f"{api_version}/{attributes.kind}", ""), custom
 
 
 def _as_json(value: Any) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import ConfigDict
 
 from config.api.policy import AdmissionPolicySpec
-from webhook.engine import Params, Policy, Request
+from config.schemas import root_type
+from webhook.engine import SCHEMAS, Params, Policy, Request
 from webhook.engine.kinds import Target
 from webhook.policy_sets.compiled_rules import Rules
 from webhook.policy_sets.expressions import Expressions, Spec
@@ -71,11 +72,18 @@ def rule_policy(
         mutate=with_each(found.patches) if found.mutations else None,
         annotate=with_each(found.annotated) if found.annotations else None,
         category="custom",
-        needs=tuple(found.needs),
+        needs=(*found.needs, *_schemas(found, resources)),
         resources=resources,
         rules=tuple(_listed(spec)),
         sources=(*conditions, *variables, *validations),
     )
+
+
+def _schemas(found: Expressions, resources: Iterable[Target]) -> Iterator[str]:
+    """Yield the look-up of custom types if a mutation changes objects of custom kinds."""
+    kinds = dict.fromkeys(each.kind for each in resources) if found.mutations else ()
+    if any(root_type(kind.resource.api_version, kind.kind) is None for kind in kinds):
+        yield SCHEMAS
 
 
 def _listed(spec: Spec) -> Iterator[str]:

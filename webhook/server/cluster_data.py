@@ -2,18 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, Never
 
 from config.crds import kinds
-from config.schemas import CustomTypes
+from config.schemas import CustomTypes, root_type
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource
 from kube.store import Entry, Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attributes
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SCHEMAS, SERVED, Attributes
 from webhook.engine.kinds import KINDS, OF_A_PARENT, POD
 from webhook.engine.look_ups import (
     BUDGET,
@@ -45,6 +45,7 @@ PARENTS = (POD.resource, SERVICE, *WORKLOADS, *OURS)
 RESOURCES = (LIMIT_RANGE, BUDGET, INGRESS, CLUSTER_ROLE, *SCALERS, *PARENTS)
 
 BY_NAMESPACE = "namespace"
+A_MINUTE = 60.0  # seconds that the schemas of a group and version are cached
 A_MOMENT = 10.0  # seconds that an answer about served APIs is cached; installing a CRD takes longer
 
 
@@ -59,6 +60,7 @@ class LookUps:
         self._optional = tuple(optional)
         self._served: Served = frozenset[ResourceKey]()
         self._ask_again = 0.0
+        self._schemas: dict[str, tuple[float, CustomTypes]] = {}
         self._parents = {(each.group, each.plural): each for each in (*PARENTS, *scaled)}
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
@@ -69,6 +71,7 @@ class LookUps:
             PARENT: self.parent,
             SERVED: self.served,
             CUSTOM_TYPES: self.custom_types,
+            SCHEMAS: self.schemas,
             **{name: partial(self.objects, name) for name in LOOK_UPS},
         }
 
@@ -137,6 +140,21 @@ class LookUps:
         policy = sent_object(about, MAX_POLICY_BYTES)
         schemas = await self._client.schemas(custom_versions(policy.get("spec")))
         return await asyncio.to_thread(CustomTypes.of_openapi, schemas)
+
+    async def schemas(self, about: Attributes) -> Callable[[], CustomTypes]:
+        """Return the types of the request's group and version, from a recent answer.
+
+        Raises ApiError if the API server does not answer.
+        """
+        api_version = f"{about.group}/{about.version}"
+        if root_type(api_version.lstrip("/"), about.kind):
+            return CustomTypes
+        known = self._schemas.get(api_version)
+        if known is None or time.monotonic() >= known[0]:
+            found = await self._client.schemas([api_version])
+            types = await asyncio.to_thread(CustomTypes.of_openapi, found)
+            known = self._schemas[api_version] = time.monotonic() + A_MINUTE, types
+        return lambda: known[1]
 
     async def objects(self, name: str, about: Attributes) -> Iterable[JsonObject]:
         """Return the objects of a look-up, from watches, or by a list until these are synced.

@@ -79,11 +79,9 @@ class ApiServer:
                 ("Impersonate-User", user),
                 *(("Impersonate-Group", group) for group in groups),
             ]
-        query = [
-            *ask.query,
-            *([("dryRun", "All")] if dry_run else []),
-            *([("fieldValidation", "Strict")] if ask.body else []),
-        ]
+        query = {"fieldValidation": "Strict"} if ask.body else {}
+        query |= {"dryRun": "All"} if dry_run else {}
+        query |= dict(ask.query)
         async with self.session.request(
             ask.method,
             self.url + ask.path,

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from config.schemas import CustomTypes
 from tests.webhook.asking import ask
 from webhook.cel.admission_environment import ADMISSION
 from webhook.engine import Engine, Patch
+from webhook.engine.policy import RuleError
 from webhook.engine.violation import UNSET
-from webhook.policy_sets.apply import applied
+from webhook.policy_sets.apply import TypedMerge
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.mutations import changed, differences
@@ -63,7 +65,7 @@ def env(*pairs):
 )
 def test_an_apply_configuration_is_merged_into_a_container(old, new, expected):
     """Items of lists by their keys, which have defaults; those of the user that share a key stay."""
-    assert applied(old, new, "core.v1.Container") == expected
+    assert TypedMerge().apply(old, new, "core.v1.Container") == expected
 
 
 @pytest.mark.parametrize(
@@ -142,3 +144,80 @@ def test_with_ignore_a_mutation_that_fails_is_skipped_alone():
         (outcome,) = verdict.outcomes
         assert (verdict.allowed, verdict.object["data"]) == (failure_policy == "Ignore", data)
         assert "operation 0 of the JSONPatch (add /nope/b) cannot be applied" in str(outcome.error)
+
+
+PARTS = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name", "via"],
+    "items": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "via": {"type": "string", "default": "TCP"},
+            "size": {"type": "integer"},
+        },
+    },
+}
+GADGETS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Gadget", "plural": "gadgets"},
+        "versions": [
+            {
+                "name": "v1",
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "parts": PARTS,
+                                    "words": {"type": "array", "items": {"type": "string"}},
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("new", "parts"),
+    [
+        ({"name": "b"}, [{"name": "a", "via": "TCP"}, {"name": "b"}]),
+        ({"name": "a", "size": 1}, [{"name": "a", "via": "TCP", "size": 1}]),
+        ({"name": "a", "via": "UDP"}, [{"name": "a", "via": "TCP"}, {"name": "a", "via": "UDP"}]),
+        ({"size": 1}, [{"name": "a", "via": "TCP"}, {"size": 1}]),  # a key is its default
+        ({"name": "a", "size": "x"}, "must be an integer"),
+        ({"name": "a", "sise": 1}, "unknown field"),
+    ],
+)
+def test_the_lists_of_a_custom_kind_are_those_of_its_definition(new, parts):
+    """Items have the keys of the CustomResourceDefinition, with their defaults."""
+    types = CustomTypes.of([GADGETS])
+    object = {"spec": {"parts": [{"name": "a", "via": "TCP"}]}}
+    root = types.kinds["example.com/v1/Gadget"]
+    value = {"spec": {"parts": [new]}}
+    if isinstance(parts, str):
+        with pytest.raises(RuleError, match=parts):
+            changed(object, value, "ApplyConfiguration", root, types)
+    else:
+        found = changed(object, value, "ApplyConfiguration", root, types)
+        assert found == {"spec": {"parts": parts}}
+
+
+def test_an_atomic_list_of_a_custom_kind_is_not_merged():
+    """As in the API server, which rejects the configuration."""
+    types = CustomTypes.of([GADGETS])
+    with pytest.raises(RuleError, match=r"atomic lists, maps or structs: spec\.words; use a JSON"):
+        changed(
+            {}, {"spec": {"words": ["x"]}}, "ApplyConfiguration", "example.com/v1/Gadget", types
+        )

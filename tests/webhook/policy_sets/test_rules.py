@@ -7,8 +7,9 @@ import orjson
 import pytest
 
 from config.faults import FaultsError
+from config.schemas import CustomTypes
 from tests.webhook.asking import ask
-from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, Request
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SCHEMAS, Engine, Request
 from webhook.messages import status
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -1186,7 +1187,8 @@ def test_a_mutation_of_a_custom_resource_replaces_lists_whatever_their_names():
         resource_group="example.org",
         resource="gadgets",
     )
-    request = Request(request.attributes._replace(kind="Gadget"), object)
+    about = request.attributes._replace(kind="Gadget")
+    request = Request(about, object, looked_up={SCHEMAS: CustomTypes})
     assert engine.mutate(request).object == {
         "metadata": {"finalizers": ["a", "b"]},
         "spec": {"containers": [{"name": "b"}], "m": {"a": 1, "b": 2}},

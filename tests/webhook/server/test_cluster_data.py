@@ -344,3 +344,17 @@ async def test_a_list_of_something_else_is_an_error(answer, reason):
     async with answering([ok(answer)]) as server, Client(Endpoint(server.url)) as client:
         with pytest.raises(ServerError, match=reason):
             await LookUps(client).objects("limit_ranges", request())
+
+
+async def test_the_types_of_the_reviewed_kind_are_read_once_a_minute():
+    """A mutation of it merges by them; those of Kubernetes' own kinds are known."""
+    size = b"Content-Length: %d\r\n\r\n" % len(OPENAPI)
+    found = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + size + OPENAPI
+    gadget = request(group="example.org", resource="gadgets")._replace(kind="Gadget")
+    async with answering([found]) as server, Client(Endpoint(server.url)) as client:
+        look_ups = LookUps(client)
+        assert (await look_ups.schemas(request()))().types == {}
+        for _ in range(2):
+            types = (await look_ups.schemas(gadget))().types
+            assert types["example.org/v1/Gadget"]["size"] == ":integer"
+        assert len(server.requests) == 1

@@ -96,7 +96,88 @@ SPECS: dict[tuple[str, str], JsonObject] = {
     ("example.com/v1/gadgets", "Gadget"): {
         "spec": {"containers": [{"name": "a", "x": 1}], "size": 1, "limits": {"a": "1"}}
     },
+    ("example.com/v1/gizmos", "Gizmo"): {
+        "spec": {
+            "parts": [
+                {"name": "a", "value": "x", "ports": [{"port": 80}, {"port": 80, "via": "UDP"}]},
+                {"name": "b", "size": 1},
+            ],
+            "tags": ["a", "b"],
+            "words": ["x"],
+            "labels": {"a": "1"},
+            "fixed": {"a": "1"},
+            "pair": {"left": "l", "right": "r"},
+            "ios": 1,
+            "free": {"items": [{"name": "a"}], "any": {"b": 1}},
+        }
+    },
 }
+
+STRING: JsonObject = {"type": "string"}
+
+
+def _list(kind: str, items: JsonObject, *keys: str) -> JsonObject:
+    """Return the schema of a list of a type for server-side apply."""
+    named = {"x-kubernetes-list-map-keys": [*keys]} if keys else {}
+    return {"type": "array", "x-kubernetes-list-type": kind, "items": items, **named}
+
+
+def _struct(properties: JsonObject, **more: object) -> JsonObject:
+    return {"type": "object", "properties": properties, **more}
+
+
+PORTS = _list(
+    "map",
+    _struct(
+        {"port": {"type": "integer"}, "via": STRING | {"default": "TCP"}, "note": STRING},
+        required=["port"],
+    ),
+    "port",
+    "via",
+)
+PARTS = _list(
+    "map",
+    _struct(
+        {
+            "name": STRING,
+            "value": STRING,
+            "size": {"type": "integer"},
+            "rank": {"type": "string", "default": "low"},
+            "words": {"type": "array", "items": STRING},
+            "ports": PORTS,
+        },
+        required=["name"],
+    ),
+    "name",
+)
+GIZMO = _struct(
+    {
+        "parts": PARTS,
+        "tags": _list("set", STRING),
+        "words": _list("atomic", STRING),
+        "plain": {"type": "array", "items": STRING},
+        "labels": {"type": "object", "additionalProperties": STRING},
+        "fixed": {
+            "type": "object",
+            "additionalProperties": STRING,
+            "x-kubernetes-map-type": "atomic",
+        },
+        "pair": _struct({"left": STRING, "right": STRING}, **{"x-kubernetes-map-type": "atomic"}),
+        "ios": {"x-kubernetes-int-or-string": True},
+        "ratio": {"type": "number"},
+        "on": {"type": "boolean"},
+        "size": {"type": "integer"},
+        "free": _struct(
+            {
+                "items": _list(
+                    "map", _struct({"name": STRING, "x": STRING}, required=["name"]), "name"
+                )
+            },
+            **{"x-kubernetes-preserve-unknown-fields": True},
+        ),
+        "deep": {"type": "object", "additionalProperties": PARTS},
+    }
+)
 
 # for kinds with pods: the path of the pod spec, and how many mutations of pods are tried
 PODS = {

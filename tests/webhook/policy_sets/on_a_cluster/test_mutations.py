@@ -2,15 +2,20 @@
 
 import asyncio
 import copy
+import os
+from functools import partial
 from typing import Any
 
+import aiohttp
 import jsonpatch
 import pytest
 
 from config.faults import FaultsError
+from config.schemas import CustomTypes
 from kube.resource import JsonObject
 from tests.policies.on_a_cluster.apiserver import ApiServer, api_server
 from tests.policies.on_a_cluster.requests import Ask
+from tests.waiting import eventually
 from tests.webhook.policy_sets.on_a_cluster.in_force import (
     NAMESPACE,
     PATHS,
@@ -21,8 +26,9 @@ from tests.webhook.policy_sets.on_a_cluster.in_force import (
     policy,
     rules,
 )
-from tests.webhook.policy_sets.on_a_cluster.mutating import SPECS, mutations
-from webhook.engine import NAMESPACE_LABELS, BoundPolicy, Engine
+from tests.webhook.policy_sets.on_a_cluster.mutating import GIZMO, SPECS, mutation, mutations
+from tests.webhook.policy_sets.on_a_cluster.random_mutations import random_mutations
+from webhook.engine import NAMESPACE_LABELS, SCHEMAS, BoundPolicy, Engine
 from webhook.harness.reviews import Admission, review
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -30,9 +36,29 @@ from webhook.review import read
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+DEFINITIONS = [
+    crd("Gadget", "gadgets", "Namespaced", ANY),
+    crd("Gizmo", "gizmos", "Namespaced", GIZMO),
+]
+TYPES = CustomTypes.of(DEFINITIONS)
 SHOP: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-SERVER_METADATA = ("uid", "creationTimestamp", "generation", "managedFields", "resourceVersion")
+SERVER_METADATA = (
+    "selfLink",
+    "deletionGracePeriodSeconds",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+)
 REFUSED = "refused"
+UNKNOWN_FIELDS = (("fieldValidation", "Ignore"),)  # as after a mutation
+CUSTOM = ("Gadget", "Gizmo")
+PANICKED = "panicked"  # the API server's patch library, for a `copy` or a `test` of nothing
+LAST = "ConfigMap", mutation("metadata: Object.metadata{labels: {'last': 'policy'}}")
+RANDOM = int(os.environ.get("MUTATIONS", "40"))  # mutations of which the seed decides
+SEED = int(os.environ.get("SEED", "0"))
+LOOKED_UP = {NAMESPACE_LABELS: {}, SCHEMAS: lambda: TYPES}
 
 
 def written(kind: str, number: str) -> tuple[str, JsonObject]:
@@ -71,11 +97,34 @@ def compared(said: JsonObject) -> JsonObject:
 async def there(api: ApiServer, kind: str, number: str) -> JsonObject | str:
     """Return the object after the API server's mutation."""
     path, object = written(kind, number)
-    said = await api(Ask("POST", path, object), dry_run=True)
+    try:
+        said = await api(Ask("POST", path, object), dry_run=True)
+    except aiohttp.ServerDisconnectedError:
+        return PANICKED
     return compared(said.body) if said.code == 201 else REFUSED
 
 
-async def here(api: ApiServer, kind: str, mutation: JsonObject) -> JsonObject | str:
+def decoded(object: JsonObject) -> JsonObject:
+    """Return a custom object as the API server reads the result of a patch of it.
+
+    It drops labels, annotations and finalizers that are not all texts.
+    """
+    metadata = object.get("metadata")
+    if not isinstance(metadata, dict):
+        return object
+    kept = {}
+    for key, value in metadata.items():
+        items = value.values() if isinstance(value, dict) else value
+        is_listed = key in ("labels", "annotations", "finalizers")
+        if not is_listed or (
+            isinstance(value, list if key == "finalizers" else dict)
+            and all(isinstance(item, str) for item in items)
+        ):
+            kept[key] = value
+    return object | {"metadata": kept}
+
+
+async def here(api: ApiServer, kind: str, change: JsonObject) -> JsonObject | str:
     """Return the object after Gatewright's mutation, with the defaults of the API server."""
     path, object = written(kind, "none")
     said = await api(Ask("POST", path, object), dry_run=True)
@@ -84,7 +133,7 @@ async def here(api: ApiServer, kind: str, mutation: JsonObject) -> JsonObject | 
     sent["metadata"]["labels"]["map"] = "none"
     spec = {
         "match": {"any": [{"kinds": [f"{object['apiVersion']}/{kind}"]}]},
-        "mutations": [mutation],
+        "mutations": [change],
     }
     value = {
         "apiVersion": "gatewright.io/v1alpha1",
@@ -100,53 +149,77 @@ async def here(api: ApiServer, kind: str, mutation: JsonObject) -> JsonObject | 
     before = copy.deepcopy(sent)
     resource = path.rpartition("/")[2]
     request = read(review(Admission(sent, namespace=NAMESPACE, resource=resource)))
-    verdict = Engine([bound]).mutate(request.with_looked_up({NAMESPACE_LABELS: {}}))
+    verdict = Engine([bound]).mutate(request.with_looked_up(LOOKED_UP))
     if not verdict.allowed:
         return REFUSED
     patched = jsonpatch.apply_patch(before, verdict.operations)
-    said = await api(Ask("POST", path, patched), dry_run=True)
+    if kind in CUSTOM:
+        patched = decoded(patched)
+    said = await api(Ask("POST", path, patched, UNKNOWN_FIELDS), dry_run=True)
     return compared(said.body) if said.code == 201 else REFUSED
+
+
+async def is_labelled(api: ApiServer) -> bool:
+    """Return whether the last policy is in force, and so all are: they are read in order."""
+    number, kind, _ = table()[-1]
+    found = await there(api, kind, number)
+    return isinstance(found, dict) and found["metadata"]["labels"].get("last") == "policy"
+
+
+def table() -> list[tuple[str, str, JsonObject]]:
+    """Return the mutations of the file and random ones: the policy's name, kind and mutation."""
+    rows = [*mutations(), *random_mutations(RANDOM, SEED, TYPES), LAST]
+    return [(f"p{index}", *row) for index, row in enumerate(rows)]
+
+
+async def in_force(api: ApiServer, rows: list[tuple[str, str, JsonObject]]) -> set[str]:
+    """Create a policy for each mutation; return the names of those that the API server rejects."""
+    await api.make(Ask("POST", "/api/v1/namespaces", SHOP))
+    for definition in DEFINITIONS:
+        await api.make(Ask("POST", CRDS, definition))
+    policies = []
+    for number, _, change in rows:
+        selector = {"matchLabels": {"map": number}}
+        spec = {
+            "matchConstraints": rules(operations=["CREATE"]) | {"objectSelector": selector},
+            "mutations": [change],
+            "reinvocationPolicy": "Never",
+            "failurePolicy": "Fail",
+        }
+        policies.append(policy("Mutating", number, spec))
+    path = f"{ROOT}/{PATHS['MutatingAdmissionPolicy']}"
+    said = await asyncio.gather(*(api(Ask("POST", path, each), dry_run=True) for each in policies))
+    accepted = [each for each, answer in zip(policies, said, strict=True) if answer.code == 201]
+    bindings = [binding("Mutating", each["metadata"]["name"]) for each in accepted]
+    await create(api, [*accepted, *bindings])
+    await eventually(partial(is_labelled, api))
+    return {number for number, _, _ in rows} - {each["metadata"]["name"] for each in accepted}
 
 
 @pytest.mark.controlplane
 def test_a_mutation_is_that_of_the_api_server(own_control_plane: Any) -> None:
     """ApplyConfigurations and JSONPatches change every type of list and map, with wrong types and unknown fields."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
-    table = [(f"p{index}", *row) for index, row in enumerate(mutations())]
+    rows = table()
 
     async def differences() -> list[str]:
         async with api_server(plane) as api:
-            await api.make(Ask("POST", "/api/v1/namespaces", SHOP))
-            await api.make(Ask("POST", CRDS, crd("Gadget", "gadgets", "Namespaced", ANY)))
-            in_force, refused = [], set()
-            for number, _, mutation in table:
-                selector = {"matchLabels": {"map": number}}
-                spec = {
-                    "matchConstraints": rules(operations=["CREATE"]) | {"objectSelector": selector},
-                    "mutations": [mutation],
-                    "reinvocationPolicy": "Never",
-                    "failurePolicy": "Fail",
-                }
-                made = policy("Mutating", number, spec)
-                path = f"{ROOT}/{PATHS[made['kind']]}"
-                said = await api(Ask("POST", path, made), dry_run=True)
-                if said.code == 201:
-                    in_force += [made, binding("Mutating", number)]
-                else:
-                    refused.add(number)
-            await create(api, in_force)
-            wrong = []
-            for number, kind, mutation in table:
+            refused = await in_force(api, rows)
+
+            async def difference(number: str, kind: str, change: JsonObject) -> str | None:
                 real = REFUSED if number in refused else await there(api, kind, number)
-                mine = await here(api, kind, mutation)
-                if mine != real:
-                    text = str(mutation.get("applyConfiguration") or mutation.get("jsonPatch"))
-                    wrong.append(f"{kind}: {text}: here {_short(mine, real)}")
-            return wrong
+                mine = await here(api, kind, change)
+                if real in (mine, PANICKED):
+                    return None
+                text = (change.get("applyConfiguration") or change["jsonPatch"])["expression"]
+                return f"{kind}: {text}: here {_short(mine, real)}"
+
+            found = await asyncio.gather(*(difference(*row) for row in rows))
+            return [each for each in found if each is not None]
 
     wrong = asyncio.run(differences())
-    assert wrong == []
-    assert len(table) >= 250
+    assert not wrong, "\n".join(wrong)
+    assert len(rows) >= 300 + RANDOM
 
 
 def _short(mine: JsonObject | str, real: JsonObject | str) -> str:
