@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gatewright.tools.cel_text import literal
+from gatewright.tools.export.image_rules import image_digests, image_registries, image_tags
 from gatewright.tools.export.pod_rules import (
     CelRule,
     in_user_namespaces,
@@ -11,6 +12,19 @@ from gatewright.tools.export.pod_rules import (
     on_windows,
 )
 from gatewright.tools.export.security_rules import CHECK_RULES, pod_security
+from gatewright.tools.export.workload_rules import (
+    container_counts,
+    default_namespace,
+    external_ips,
+    flex_volume_drivers,
+    naked_pods,
+    probes,
+    required_annotations,
+    required_labels,
+    resource_requests,
+    service_account_tokens,
+    service_accounts,
+)
 
 # A function returns no rules for parameters that CEL cannot express.
 Counterpart = Callable[[Any], list[CelRule]]
@@ -101,6 +115,20 @@ COUNTERPARTS: dict[str, Counterpart] = {
     "run-as-non-root": _exempting("run-as-non-root", in_user_namespaces),
     "run-as-user": _exempting("run-as-user", in_user_namespaces),
     "host-path-volumes": _host_paths,
+    "container-counts": container_counts,
+    "default-namespace": default_namespace,
+    "external-ips": external_ips,
+    "flex-volume-drivers": flex_volume_drivers,
+    "image-digests": image_digests,
+    "image-registries": image_registries,
+    "image-tags": image_tags,
+    "naked-pods": naked_pods,
+    "probes": probes,
+    "required-annotations": required_annotations,
+    "required-labels": required_labels,
+    "resource-requests": resource_requests,
+    "service-account-tokens": service_account_tokens,
+    "service-accounts": service_accounts,
     "interactive-containers": _interactive,
     "read-only-root-filesystem": _read_only,
     "replica-limits": _replica_limits,

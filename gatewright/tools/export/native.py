@@ -9,12 +9,14 @@ from config.api.match import MatchClause
 from config.api.policy import AdmissionPolicySpec
 from config.documents import Document
 from config.faults import parse
+from config.schemas import resources
 from gatewright.tools.cel_text import literal
 from gatewright.tools.export.counterparts import COUNTERPARTS
 from gatewright.tools.export.pod_rules import used_variables
 from gatewright.tools.export.scopes import conditions, constraints
 from kube.resource import JsonObject
 from webhook.engine.kinds import CREATE_AND_UPDATE, Target
+from webhook.engine.policy import Policy
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.rule_resources import resources_of
 
@@ -24,12 +26,6 @@ TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 PARAMS = re.compile(r"(?<![\w.])params\b")
 # Functions and syntax that the API server's CEL lacks.
 BEYOND = re.compile(r"\bmath\.|\bbase64\.|`")
-NATIVE = (
-    "",
-    "apps",
-    "batch",
-    "autoscaling",
-)  # API groups that built-in policies with a counterpart judge
 TOLERATED = "updates that do not worsen a violation are denied too"
 
 
@@ -129,11 +125,22 @@ def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | Non
     counterpart = COUNTERPARTS.get(spec.policy)
     expressions = counterpart(policy.params.model_validate(spec.params)) if counterpart else []
     if not expressions:
-        found.lost.append(f"not exported: CEL does not express {spec.policy} exactly")
+        found.lost.append(f"not exported: {spec.policy} {_why_not(policy, spec.params)}")
         return None
     found.lost.append("custom resources, and what is created for them, are not judged")
     validations = [each.validation for each in expressions]
     return {"variables": used_variables(expressions), "validations": validations}
+
+
+def _why_not(policy: Policy, params: JsonObject) -> str:
+    """Return why a built-in policy has no rules in CEL."""
+    if policy.validate is None:
+        return "changes fields by what they contain, which no exported mutation does"
+    if policy.needed(policy.params.model_validate(params)):
+        return "looks up other objects, which CEL in the API server cannot"
+    if policy.name in COUNTERPARTS:
+        return "with these parameters has no equal rules in CEL"
+    return "has no equal rules in CEL"
 
 
 def _constant(value: Any) -> str:
@@ -174,7 +181,7 @@ def _targets(spec: AdmissionPolicySpec, clause: MatchClause, namespace: str | No
         operations = tuple(each for each in target.operations if each in requested)
         is_named = clause.kinds is None or kind.kind in [e.split("/")[-1] for e in clause.kinds]
         in_clause = clause.subresources is None or target.subresource in clause.subresources
-        is_native = kind.group in NATIVE
+        is_native = f"{kind.resource.api_version}/{kind.kind}" in resources()
         if operations and is_named and in_clause and is_native:
             found.append(Target(kind, target.subresource, operations))
     return found

@@ -19,6 +19,13 @@ VARIABLES = {
     "annotations": "variables.template.?metadata.?annotations.orValue({})",
     "running": "variables.pod.?containers.orValue([]) + variables.pod.?initContainers.orValue([])",
     "containers": "variables.running + variables.pod.?ephemeralContainers.orValue([])",
+    "images": "variables.containers.filter(container, container.?image.orValue('') != '')"
+    ".map(container, container.image) + variables.pod.?volumes.orValue([])"
+    ".filter(volume, volume.?image.?reference.orValue('') != '')"
+    ".map(volume, volume.image.reference)",
+    "account": "variables.pod.?serviceAccountName.orValue('') != '' ? "
+    "variables.pod.serviceAccountName : variables.pod.?serviceAccount.orValue('') != '' ? "
+    "variables.pod.serviceAccount : 'default'",
     "contexts": "([variables.pod] + variables.containers)"
     ".filter(holder, has(holder.securityContext))",
 }

@@ -131,15 +131,18 @@ def test_what_cel_does_not_express_is_listed(export):
         "kind": "PolicyException",
         "metadata": {"name": "e"},
         "spec": {"reason": "r", "expires": "2099-01-01T00:00:00Z",
-                 "exceptions": [{"policy": "tags", "names": ["x"]}]},
+                 "exceptions": [{"policy": "hosts", "names": ["x"]}]},
     }  # fmt: skip
     rounded = {"expression": "math.ceil(1.5) == 2.0"}
     code, objects, lost = export(
-        policy("tags", policy="image-tags"), exception, policy("math", validations=[rounded])
+        policy("hosts", policy="unique-ingress-hosts"),
+        exception,
+        policy("math", validations=[rounded]),
     )
     assert (code, objects) == (1, [])
     assert lost == [
-        "tags: not exported: CEL does not express image-tags exactly",
+        "hosts: not exported: unique-ingress-hosts looks up other objects, "
+        "which CEL in the API server cannot",
         "e: exceptions are not exported",
         "math: not exported: it calls functions that the API server does not have",
     ]
