@@ -1,8 +1,9 @@
 """Backup fields that several kinds share: destination, schedule and retention."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field
 
 from config.api.formats import DataKey, ObjectName
 from config.api.meta import ApiModel
@@ -15,7 +16,31 @@ Schedule = Annotated[
         '"0 2 * * *", or a word such as "@daily".',
     ),
 ]
-StorageSize = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
+WHOLE_GI = "^[0-9]+Gi$"
+
+
+def _in_gi(size: str) -> str:
+    if not re.fullmatch(WHOLE_GI, size):
+        raise ValueError("must be whole Gi; write it as 10Gi (1Ti is 1024Gi)")
+    return size
+
+
+StorageSize = Annotated[
+    str,
+    AfterValidator(_in_gi),
+    Field(
+        json_schema_extra={
+            "pattern": WHOLE_GI,
+            # The message for a pattern is the pattern; this one says what to write.
+            "x-kubernetes-validations": [
+                {
+                    "rule": f"self.matches('{WHOLE_GI}')",
+                    "message": "must be whole Gi, such as 10Gi (1Ti is 1024Gi)",
+                }
+            ],
+        }
+    ),
+]
 Retention = Annotated[
     str,
     Field(

@@ -76,3 +76,12 @@ def test_values_out_of_bounds_are_refused(wrong):
     """The bounds are those of the schema."""
     with pytest.raises(ValidationError):
         read(**wrong)
+
+
+@pytest.mark.parametrize("storage", ["500Mi", "1Ti", "1.5Gi", ""])
+def test_a_size_that_is_not_whole_gi_is_refused_in_words(storage):
+    """The pattern alone would not say what to write."""
+    with pytest.raises(ValidationError) as refused:
+        read(storage=storage)
+    (fault,) = refused.value.errors()
+    assert fault["msg"] == "Value error, must be whole Gi; write it as 10Gi (1Ti is 1024Gi)"
