@@ -1,10 +1,11 @@
 """Compare the conversions of Kyverno's policies with Kyverno's own command line.
 
-    python -m benchmarks.migrations.kyverno_cli CHECKOUT KYVERNO [OBJECTS [SEED]]
+    python -m benchmarks.migrations.kyverno_cli CHECKOUT KYVERNO [VERDICTS [SEED]]
 
 judges random objects, from the samples of a checkout of kyverno/policies with fields changed, by
-each validating policy and by its conversion. Prints the figures, and each difference. Exits with 1
-if there is one. KYVERNO is the program (github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno).
+random validating policies and by their conversions, until there are so many verdicts. Prints each
+difference, and the figures. Exits with 1 if there is a difference.
+KYVERNO is the program (github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno).
 """
 
 import copy
@@ -31,17 +32,17 @@ from webhook.harness.bases import has_smallest
 
 KINDS = ("ClusterPolicy", "ValidatingPolicy")
 VALUES = (0, 1, 5, True, False, "", "a", "latest", "100Mi", "nginx:latest", "ghcr.io/x/y:1", [], {})
-MOST = 30  # differences that are printed
+OBJECTS = 100  # judged by each policy
 
 
 def main() -> int:
     """Print the figures and the differences."""
     checkout, program, *rest = sys.argv[1:]
-    count, seed = (int(each) for each in (*rest, *("40", "0")[len(rest) :]))
-    random, counts, differences = Random(seed), Counter[str](), list[str]()  # noqa: S311
+    most, seed = (int(each) for each in (*rest, *("10000", "0")[len(rest) :]))
+    random, counts, differs = Random(seed), Counter[str](), 0  # noqa: S311
     samples = samples_of(Path(checkout))
-    for document, policies in converted_of(Path(checkout)):
-        objects = [*random_objects(random, samples, count)]
+    for document, policies in converted_of(Path(checkout), random):
+        objects = [*random_objects(random, samples, OBJECTS)]
         wanted = original(program, document, objects)
         for (rule, own), (index, object) in product(policies.items(), enumerate(objects)):
             theirs = wanted.get((index, rule), "skip")
@@ -49,20 +50,26 @@ def main() -> int:
             ours = judged(own, Sample("", value, theirs == "fail", is_written=True))
             counts[f"{ours}, Kyverno: {theirs}"] += 1
             if theirs != "error" and (ours == "denied") != (theirs == "fail"):
-                differences.append(
-                    f"{document.source}: {rule}: {ours}, Kyverno {theirs}\n  {json.dumps(object)}"
-                )
+                differs += 1
+                title = f"{document.source}: {rule}: {ours}, Kyverno {theirs}"
+                print(f"{title}\n  {json.dumps(object)}", flush=True)
+        if counts.total() >= most:
+            break
     print(*(f"{number:6} {pair}" for pair, number in sorted(counts.items())), sep="\n")
-    print(f"{counts.total()} verdicts, {len(differences)} differ")
-    print(*differences[:MOST], sep="\n")
-    return 1 if differences else 0
+    print(f"{counts.total()} verdicts, {differs} differ")
+    return 1 if differs else 0
 
 
-def converted_of(checkout: Path) -> Iterator[tuple[Document, dict[str, list[ConvertedPolicy]]]]:
-    """Yield each policy of which rules are converted, with the conversions of each rule."""
-    for path in sorted(checkout.rglob("*.yaml")):
-        if any(part.startswith(".") for part in path.parts):
-            continue
+def converted_of(
+    checkout: Path, random: Random
+) -> Iterator[tuple[Document, dict[str, list[ConvertedPolicy]]]]:
+    """Yield each policy of which rules are converted, in any order, with those of each rule."""
+    paths = [
+        path
+        for path in sorted(checkout.rglob("*.yaml"))
+        if not any(part.startswith(".") for part in path.parts)
+    ]
+    for path in random.sample(paths, len(paths)):
         for document in read_file(path):
             if document.value.get("kind") not in KINDS:
                 continue

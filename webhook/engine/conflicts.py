@@ -18,6 +18,8 @@ from webhook.engine.violation import MAX_SHOWN, UNSET, Patch, steps_of
 IN_FORCE = "policies_in_force"
 CONTAINER = {"name": "container", "image": "image"}
 LABELS = {"app": "app"}
+EVERYWHERE = ""  # the place of a policy without clauses
+SHOWN_KINDS = 3  # in a message
 
 Leaves = Mapping[str, Any]  # values by path; items of a list are named if all of them have names
 
@@ -56,41 +58,74 @@ def refuse_conflict(policy: BoundPolicy, others: Iterable[BoundPolicy]) -> None:
     """Raise ConflictingPoliciesError if a policy conflicts with others, which may contain it."""
     mutations = _Mutations()
     for other in others:
-        if other is not policy:
+        if other is not policy and other.match.shares_place_with(policy.match):
             mutations.add(other)
     if lines := mutations.add(policy):
         raise ConflictingPoliciesError("\n".join(lines))
 
 
 class _Mutations:
-    """What policies set in the smallest object of each kind."""
+    """What policies set in the smallest object of each kind, by field, place and value.
+
+    Policies that set the same value need no comparison: the work is linear in the policies.
+    """
 
     def __init__(self) -> None:
-        self._set_by: dict[tuple[str, ...], list[tuple[BoundPolicy, Any]]] = {}
+        self._set_by: dict[tuple[str, ...], dict[str, dict[bytes, list[BoundPolicy]]]] = {}
 
     def add(self, policy: BoundPolicy) -> Collection[str]:
         """Add a policy, or return a line for each conflict with an earlier one."""
         if policy.policy.mutate is None or policy.condition is not None:
             return ()
+        places = _places(policy)
         # A key has group, resource, subresource and operation.
         found = [
-            ((*key, path), value, target.kind)
+            ((*key, path), _comparable(value), target.kind)
             for target in policy.policy.targets
             if not target.subresource and policy.match.can_select(target)
             for path, value in set_by(policy, target.kind).items()
             for key in target.keys
         ]
-        lines = {
-            line: None
-            for key, value, kind in found
-            for earlier, other in self._set_by.get(key, ())
-            if not _is_same(value, other) and policy.match.shares_place_with(earlier.match)
-            for line in _compare(earlier, policy, kind, key[-1])
-        }
-        if not lines:
+        conflicts: dict[str, dict[str, None]] = {}
+        for key, value, kind in found:
+            for earlier in self._others(key, places, value):
+                for line in _compare(earlier, policy, kind, key[-1]):
+                    conflicts.setdefault(line, {})[kind.kind] = None
+        if not conflicts:
             for key, value, _ in found:
-                self._set_by.setdefault(key, []).append((policy, value))
-        return lines
+                for place in places:
+                    by_value = self._set_by.setdefault(key, {}).setdefault(place, {})
+                    by_value.setdefault(value, []).append(policy)
+        return [line.format(kinds=_kinds(kinds)) for line, kinds in conflicts.items()]
+
+    def _others(
+        self, key: tuple[str, ...], places: Sequence[str], value: bytes
+    ) -> Iterable[BoundPolicy]:
+        """Return the policies that set a field to another value in one of the places."""
+        by_place = self._set_by.get(key, {})
+        shared = by_place if EVERYWHERE in places else (EVERYWHERE, *places)
+        return {
+            id(policy): policy
+            for place in shared
+            for other, policies in by_place.get(place, {}).items()
+            if other != value
+            for policy in policies
+        }.values()
+
+
+def _places(policy: BoundPolicy) -> Sequence[str]:
+    """Return where a policy is in force: everywhere, or its clauses as text."""
+    if not policy.match.clauses:
+        return (EVERYWHERE,)
+    return tuple(clause.model_dump_json() for clause in policy.match.written)
+
+
+def _kinds(kinds: Collection[str]) -> str:
+    """Return the names of kinds for a message: at most three."""
+    named, more = list(kinds)[:SHOWN_KINDS], len(kinds) - SHOWN_KINDS
+    if more > 0:
+        return f"{', '.join(named)} and {more} more kinds:"
+    return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
 
 
 def set_by(policy: BoundPolicy, kind: Kind, *, labelled: bool = False) -> Leaves:
@@ -112,8 +147,9 @@ def _compare(earlier: BoundPolicy, policy: BoundPolicy, kind: Kind, path: str) -
     first = _leaves_after([policy, earlier], kind).get(path, UNSET)
     if not _is_same(first, last):
         values = " and ".join(_text(set_by(each, kind).get(path)) for each in (earlier, policy))
-        both = f"{earlier.title} and {policy.title} set {kind.kind} {path}"
-        yield f"{both} to different values: {values}"
+        text = f" {path} to different values: {values}".replace("{", "{{").replace("}", "}}")
+        both = f"{earlier.title} and {policy.title}"
+        yield f"{both} set {{kinds}}{text}"
 
 
 def _leaves_after(policies: Sequence[BoundPolicy], kind: Kind, *, labelled: bool = False) -> Leaves:
@@ -173,12 +209,16 @@ def _has_name(item: Any) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; lists, in any order."""
-    if isinstance(one, list) and isinstance(other, list):
-        return sorted(map(_json, one)) == sorted(map(_json, other))
-    if one is UNSET or other is UNSET:
-        return one is other
-    return _json(one) == _json(other)
+    return _comparable(one) == _comparable(other)
+
+
+def _comparable(value: Any) -> bytes:
+    """Return a value as text that is the same for equal values; lists, in any order."""
+    if value is UNSET:
+        return b""
+    if isinstance(value, list):
+        return b"\n".join((b"[", *sorted(map(_json, value))))
+    return _json(value)
 
 
 def _text(value: Any) -> str:

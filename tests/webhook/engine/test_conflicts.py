@@ -1,12 +1,17 @@
 """Contradicting policies are found when they come into force."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from config.documents import parse_documents
 from webhook.engine import Engine, Params, Patch, Policy
-from webhook.engine.conflicts import ConflictingPoliciesError, refuse_conflict
+from webhook.engine.conflicts import (
+    ConflictingPoliciesError,
+    refuse_conflict,
+    without_conflicts,
+)
 from webhook.policy_sets.policy_set import load
 
 
@@ -72,8 +77,7 @@ def test_of_two_values_for_one_field_the_first_is_in_force(one, other):
     ((policy, text),) = engine.conflicts
     assert policy.title == "b"
     assert text.splitlines() == [
-        'a and b set Pod metadata.labels.tier to different values: "gold" and "iron"',
-        'a and b set WebApp metadata.labels.tier to different values: "gold" and "iron"',
+        'a and b set Pod and WebApp metadata.labels.tier to different values: "gold" and "iron"',
     ]
     with pytest.raises(ConflictingPoliciesError, match="a and b set Pod"):
         refuse_conflict(policy, (*engine.policies, policy))
@@ -191,3 +195,37 @@ def test_only_an_order_that_decides_a_value_is_a_conflict(one, other, path):
         assert len(Engine(pair).policies) == (2 if path is None else 1)
     found = [each.text for each in Engine(policies).conflicts]
     assert found == ([] if path is None else [f"a and b set Pod {path}"])
+
+
+def test_the_work_is_linear_in_the_policies():
+    """Each policy is run once, although all set the same field: here or in other namespaces."""
+    calls = []
+
+    def count(request, params):
+        calls.append(params.tier)
+        return mutate(request, params)
+
+    catalogue = {"tiers": Policy("tiers", Tier, mutate=count, kinds=("Pod",))}
+    for spec in (
+        "{{policy: tiers}}",
+        "{{policy: tiers, params: {{tier: t{0}}}, match: {{any: [{{namespaces: [n{0}]}}]}}}}",
+    ):
+        text = "---\n".join(POLICY.format(f"p{each}", spec.format(each)) for each in range(30))
+        policies = load(parse_documents(text.encode(), "policies.yaml"), catalogue)
+        calls.clear()
+        kept, conflicts = without_conflicts(each for each in policies if each.policy.mutate)
+        assert (len(kept), len(conflicts), len(calls)) == (30, 0, 30)
+
+
+def test_a_conflict_about_many_kinds_is_one_line():
+    """Three kinds are named, and the others are counted."""
+    catalogue = {"tiers": replace(CATALOGUE["tiers"], kinds="all")}
+    text = "---\n".join(
+        POLICY.format(name, f"{{policy: tiers, params: {{tier: {name}}}}}") for name in "ab"
+    )
+    ((_, line),) = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue)).conflicts
+    assert re.fullmatch(
+        r"a and b set \w+, \w+, \w+ and \d+ more kinds: metadata.labels.tier to different values: "
+        '"a" and "b"',
+        line,
+    )
