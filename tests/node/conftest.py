@@ -28,6 +28,7 @@ ORDER = (
     "kinds",
     "databases",
     "policies_change",
+    "mutants",
     "image",
     "machines",
     "resting",
