@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from config.documents import DocumentError, read_documents, readable_yaml_files
+from config.documents import Document, DocumentError, read_documents, readable_yaml_files
 from config.printable import printable
+from config.schemas import CustomTypes
 from config.settings import Settings
 from gatewright.cases import file_watch as watching
 from gatewright.cases import last_failed
@@ -29,6 +30,7 @@ from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import carries_cases
 
 PASSED = frozenset({"passed"})
+DEFINITION = "CustomResourceDefinition"  # tells the fields of a custom kind
 
 
 @click.command
@@ -92,6 +94,8 @@ def command(
     mutate: bool,
 ) -> int:
     """Run the case files at PATH (files or directories) through the webhook's own code.
+
+    Rules in CEL are checked by the CustomResourceDefinitions at PATH, too.
 
     A case passes when the whole answer is the expected one. A case that no policy applies to never
     passes as allowed.
@@ -161,12 +165,17 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
                 problem(DocumentError(f"{printable(path)}: no YAML files in this directory"))
             )
         files |= {os.path.realpath(file): file for file in found}
+    objects = {file: within for file in files.values() if (within := _only_objects(file))}
+    custom = CustomTypes.of(each.value for within in objects.values() for each in within)
     for file in files.values():
-        if file not in paths and _has_only_objects(file):
+        found_objects = objects.get(file, ())
+        if found_objects and all(each.value["kind"] == DEFINITION for each in found_objects):
+            continue
+        if file not in paths and found_objects:
             complain(f"{printable(file)}: skipped: objects, not cases")
             continue
         try:
-            trials += load_trials(file, catalogue(), home)
+            trials += load_trials(file, catalogue(), home, custom)
         except DocumentError as error:
             problems += [problem(DocumentError(line)) for line in str(error).split("\n")]
     if not trials and not problems:
@@ -174,15 +183,14 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
     return trials, problems
 
 
-def _has_only_objects(file: Path) -> bool:
-    """Whether a file among case files has policies without cases of their own, or manifests."""
+def _only_objects(file: Path) -> list[Document]:
+    """Return the objects of a file that has nothing else: no cases, and no policies with cases."""
     try:
         documents = list(read_documents(file))
     except DocumentError:
-        return False
-    if any(carries_cases(each.value) for each in documents):
-        return False
-    return bool(documents) and all(map(is_object, documents))
+        return []
+    has_cases = any(carries_cases(each.value) for each in documents)
+    return [] if has_cases or not all(map(is_object, documents)) else documents
 
 
 def _try_cases(trials: list[Trial], problems: list[InputProblem]) -> Iterator[Tried]:

@@ -288,3 +288,40 @@ def test_watch_reruns_after_each_change():
             assert process.wait(60) == 0
         finally:
             process.kill()
+
+
+GADGETS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.net}
+spec:
+  group: example.net
+  names: {kind: Gadget, plural: gadgets}
+  versions:
+  - name: v1
+    schema: {openAPIV3Schema: {properties: {spec: {properties: {size: {type: integer}}}}}}
+"""
+OF_GADGETS = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: gadgets}
+spec:
+  match: {any: [{kinds: [example.net/v1/Gadget]}]}
+  validations: [{expression: object.spec.sice < 2, message: small}]
+  cases:
+  - name: small
+    object: {apiVersion: example.net/v1, kind: Gadget, metadata: {name: a}, spec: {sice: 1}}
+    expect: allowed
+"""
+
+
+def test_rules_are_checked_by_definitions_among_the_paths(run):
+    """Without the definition, a custom kind may have any field."""
+    Path("mine").mkdir()
+    Path("mine/set.yaml").write_text(OF_GADGETS)
+    Path("crds.yaml").write_text(GADGETS)
+    assert run("mine") == (0, "1 case: 1 passed\n", "")
+    fault = "undefined field 'sice' of 'spec'; did you mean \"size\"?"
+    for paths in (("mine", "crds.yaml"), ("crds.yaml", "mine/set.yaml")):
+        code, _, errors = run(*paths)
+        assert (code, fault in errors) == (3, True), errors

@@ -50,13 +50,15 @@ class Trial:
         return self.document.where(self.path)
 
 
-def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[Trial]:
+def load_trials(
+    path: Path, catalogue: Catalogue, home: str = HOME, custom: CustomTypes | None = None
+) -> Iterator[Trial]:
     """Yield the trials of a case file, and of the cases that policy objects in it carry.
 
     Raises DocumentError with file, line and message of every error.
 
     `home` is the namespace Gatewright is installed in, where exceptions from cluster policies take
-    effect.
+    effect. `custom` are the types of custom kinds, by which rules in CEL are checked too.
     """
     documents = list(read_documents(path))
     if not documents:
@@ -67,7 +69,7 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
             for each in documents
             if carries_cases(each.value) or not is_policy_object(each.value)
         ]
-    yield from read_trials(documents, catalogue, home)
+    yield from read_trials(documents, catalogue, home, custom=custom)
 
 
 def read_trials(
@@ -75,6 +77,7 @@ def read_trials(
     catalogue: Catalogue,
     home: str = HOME,
     carrier: Subject | None = None,
+    custom: CustomTypes | None = None,
 ) -> Iterator[Trial]:
     """Yield the trials of case files and policy objects. Raises DocumentError as `load_trials`.
 
@@ -86,7 +89,7 @@ def read_trials(
         faults: list[tuple[str, str]] = []
         trials: list[Trial] = []
         try:
-            listed = _list_cases(document, catalogue, home, carrier)
+            listed = _list_cases(document, catalogue, home, carrier, custom or CustomTypes())
         except FaultsError as error:
             raise _refuse(document, error.faults) from None
         # Cached by the parameters of a case; most cases set none.
@@ -120,7 +123,11 @@ class _ListedCases(NamedTuple):
 
 
 def _list_cases(
-    document: Document, catalogue: Catalogue, home: str, carrier: Subject | None
+    document: Document,
+    catalogue: Catalogue,
+    home: str,
+    carrier: Subject | None,
+    custom: CustomTypes,
 ) -> _ListedCases:
     """Return the cases of a case file or a policy object. Raises FaultsError."""
     value = document.value
@@ -128,7 +135,9 @@ def _list_cases(
         file = parse(CaseFile, value)
 
         def of_file(case: Case, at_case: str) -> tuple[Subject, WatchedEngine]:
-            return _policies_under_test(file, case, document, at_case, catalogue, home, carrier)
+            return _policies_under_test(
+                file, case, document, at_case, catalogue, home, carrier, custom
+            )
 
         return _ListedCases("cases", file.cases, of_file)
     carried = parse(CarriedCases, {"cases": value["spec"]["cases"]}, at="spec")
@@ -136,7 +145,8 @@ def _list_cases(
     def of_object(case: Case, at_case: str) -> tuple[Subject, WatchedEngine]:
         if case.params is not None:
             refuse(f"{at_case}.params", "the policy object has the parameters")
-        subject = Subject((document,), value["spec"].get("policy"), is_set=False)
+        policy = value["spec"].get("policy")
+        subject = Subject((document,), policy, is_set=False, custom=custom)
         return subject, subject.engine(catalogue)
 
     return _ListedCases("spec.cases", carried.cases, of_object)
@@ -158,6 +168,7 @@ def _policies_under_test(
     catalogue: Catalogue,
     home: str,
     carrier: Subject | None,
+    custom: CustomTypes,
 ) -> tuple[Subject, WatchedEngine]:
     """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
     if file.policies is not None:
@@ -168,7 +179,7 @@ def _policies_under_test(
                 path = policy_path(file.policies, Path(document.source).parent)
             except ValueError as error:
                 raise FaultsError([("policies", str(error))]) from None
-            subject = Subject(tuple(read_documents(path)), home=home)
+            subject = Subject(tuple(read_documents(path)), home=home, custom=custom)
         try:
             return subject, subject.engine(catalogue)
         except PolicySetError as error:

@@ -1,11 +1,12 @@
 """The policies of a case file, in an engine that records which policies read the request."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from config.documents import Document
 from config.faults import FaultsError, refuse
+from config.schemas import CustomTypes
 from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violation
 from webhook.engine.exceptions import HOME
 from webhook.harness.rule_fields import looks
@@ -102,13 +103,15 @@ class Subject:
     """Policy objects as documents: a policy set, or one object, of a built-in `policy` or in CEL.
 
     A policy set also includes the policies that are always in force. Exceptions from cluster
-    policies with a namespace take effect only in `home`.
+    policies with a namespace take effect only in `home`. `custom` are the types of custom kinds, by
+    which rules in CEL are checked too.
     """
 
     documents: tuple[Document, ...]
     policy: str | None = None
     home: str = HOME
     is_set: bool = True
+    custom: CustomTypes = field(default_factory=CustomTypes)
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
         """Return the engine of these policies.
@@ -116,14 +119,14 @@ class Subject:
         Raises FaultsError or PolicySetError if they are invalid, or none.
         """
         if self.is_set:
-            found = read(self.documents, catalogue, is_offline=True)
+            found = read(self.documents, catalogue, is_offline=True, custom=self.custom)
             if not found.policies:
                 refuse("policies", "no policy in this file is in force, so nothing is tested")
             engine = WatchedEngine(in_force(found, catalogue, self.home))
             if engine.conflicts:
                 raise FaultsError([("policies", each.text) for each in engine.conflicts])
             return engine
-        bound = bind(self.documents[0].value, catalogue)
+        bound = bind(self.documents[0].value, catalogue, custom=self.custom)
         assert isinstance(bound, BoundPolicy)
         return WatchedEngine([bound])
 
