@@ -24,7 +24,10 @@ import yaml
 
 from benchmarks.migrations.judging import judged
 from benchmarks.migrations.samples import Sample, name_of, read_file
+from config.built_in_defaults import with_api_defaults
 from config.documents import Document
+from config.object_faults import object_faults
+from config.schemas import CustomTypes
 from gatewright.tools.migrate import migrate
 from gatewright.tools.migrate.results import ConvertedPolicy
 from kube.resource import JsonObject
@@ -96,13 +99,19 @@ def samples_of(checkout: Path) -> list[JsonObject]:
 def random_objects(
     random: Random, samples: Sequence[JsonObject], count: int
 ) -> Iterator[JsonObject]:
-    """Yield samples, most of them with fields changed."""
-    for index in range(count):
+    """Yield samples, most of them with fields changed, as the API server would store them.
+
+    Objects of which it is known that the API server rejects them are left out.
+    """
+    index = 0
+    while index < count:
         object = copy.deepcopy(random.choice(samples))
         for _ in range(random.choice((0, 1, 1, 2, 3))):
             change(random, object)
         object["metadata"]["name"] = f"o{index}"
-        yield object
+        if not [*object_faults(object, CustomTypes())]:
+            index += 1
+            yield with_api_defaults(object)
 
 
 def change(random: Random, object: JsonObject) -> None:

@@ -18,6 +18,9 @@ class Written(yaml.SafeDumper):
 
 def _text(dumper: Written, value: str) -> yaml.ScalarNode:
     style = "|" if "\n" in value else None if _is_text(value) else "'"
+    is_folded = "'" in value and value == " ".join(value.split())
+    if style is None and is_folded and not dumper.analyze_scalar(value).allow_block_plain:
+        style = ">"  # in quotes, each quote would be doubled: expressions would be hard to read
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
