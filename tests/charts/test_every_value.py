@@ -124,4 +124,6 @@ def test_every_value_changes_what_is_rendered(helm: Path, tmp_path: Path) -> Non
     remaining = without_effect(helm, tmp_path / "everything", EVERYTHING, varied)
     # Such as a second switch of the same part.
     remaining = without_effect(helm, tmp_path / "little", LITTLE, remaining)
-    assert {".".join(path) for path in remaining} == set()
+    assert {".".join(path) for path in remaining} == set(), (
+        "no template reads these values, or CHANGED and EVERYTHING need a value with an effect"
+    )

@@ -1,5 +1,6 @@
 """The reference is current and complete, with a page and a sample for each kind."""
 
+import re
 from functools import cache
 from typing import Annotated
 
@@ -111,3 +112,15 @@ def test_every_kind_has_a_page_and_a_sample(kind) -> None:
     """The list of kinds links to the page."""
     assert (ROOT / f"docs/kinds/{kind.name}.md").read_text().startswith(f"# {kind.resource.kind}\n")
     assert kind.resource.kind in sampled_kinds()
+
+
+@pytest.mark.parametrize("kind", own_kinds(), ids=lambda kind: kind.name)
+def test_every_field_is_on_the_page_of_its_kind(kind) -> None:
+    """The page names each field of the spec as code, with or without `spec.` before it."""
+    page = (ROOT / f"docs/kinds/{kind.name}.md").read_text()
+    code = re.findall(r"`(?:spec)?\.?(\w+)[^`\n]*`", page)
+    fields = {
+        field.alias or name
+        for name, field in kind.type.model_fields["spec"].annotation.model_fields.items()
+    }
+    assert fields - {*code} == set(), f"add a row for each of these to docs/kinds/{kind.name}.md"

@@ -9,6 +9,7 @@ import pytest
 
 from config.documents import read_documents
 from config.faults import parse
+from controller.reconcilers import planned_kinds
 from tests.policies.trials import trials_of
 from webhook.engine import Policy
 from webhook.engine.violation import UNSET
@@ -31,9 +32,27 @@ def file_of(policy: Policy) -> Path:
 def test_every_policy_is_tried_in_every_way():
     """Each has allowed and denied (or patched) cases, for pod templates, for each parameter, and for an update."""
     files = {name: file_of(policy) for name, policy in catalogue().items()}
-    assert [file.name for file in files.values() if not file.exists()] == []
+    without_cases = [file.name for file in files.values() if not file.exists()]
+    assert without_cases == [], "write these files of cases in tests/policies/"
     missing = {name: untried(policy, files[name]) for name, policy in catalogue().items()}
-    assert {name: ways for name, ways in missing.items() if ways} == {}
+    incomplete = {name: ways for name, ways in missing.items() if ways}
+    assert incomplete == {}, "add these cases to the policy's file in tests/policies/"
+
+
+def test_every_category_is_documented():
+    """Each is a category that CONTRIBUTING.md lists, or the name of a kind."""
+    listed = re.search(r"^   `category` is one of ([^;]*);", PAGE.read_text(), re.MULTILINE)
+    assert listed is not None
+    categories = {*re.findall(r"`([a-z-]+)`", listed[1]), *(kind.name for kind in planned_kinds())}
+    used = {policy.category for policy in catalogue().values()}
+    unknown = {
+        name: policy.category
+        for name, policy in catalogue().items()
+        if policy.category not in categories
+    }
+    assert unknown == {}, f"set category to one of {sorted(categories)}, as CONTRIBUTING.md says"
+    unused = {*re.findall(r"`([a-z-]+)`", listed[1])} - used
+    assert unused == set(), "no policy has these categories: remove them from CONTRIBUTING.md"
 
 
 @pytest.mark.long

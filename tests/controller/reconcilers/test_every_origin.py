@@ -61,7 +61,9 @@ def test_every_field_of_a_child_that_changes_has_an_origin(kind: PlannedKind[Any
                 looked_at += 1
                 if traced(field, write.origin, changed) is None:
                     untraced.add((name[0], field, ".".join(map(str, path))))
-    assert untraced == set()
+    assert untraced == set(), (
+        "add these to ORIGINS of the kind: (child, field of the child, field of the spec)"
+    )
     assert looked_at > 0
 
 

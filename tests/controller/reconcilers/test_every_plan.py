@@ -135,7 +135,7 @@ def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
                     assert has(schema, parent), f"{kind.resource.kind} has no {parent}"
                     named.add((each.resource.kind, child))
                     found |= {(each.resource.kind, child)} if there(each.object, child) else set()
-    assert named == found
+    assert named - found == set(), "add a case to every_kind.py in which the child has these fields"
 
 
 def has(schema: JsonObject, path: str) -> bool:

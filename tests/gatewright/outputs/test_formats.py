@@ -153,14 +153,15 @@ def test_every_format_is_documented():
     """The page about CI has a row for each, in the order of --help."""
     page = (Path(__file__).parents[3] / "docs/ci.md").read_text()
     rows = page.partition("| format | for |\n")[2].partition("\n\n")[0]
-    assert tuple(re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE)) == FORMATS
+    documented = tuple(re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE))
+    assert documented == FORMATS, "give each format a row in docs/ci.md, in the order of FORMATS"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/doctor.md"])
 def test_pages_that_list_formats_list_all(page):
     """They name each format but the default one."""
     words = set(re.findall(r"\w+", (Path(__file__).parents[3] / page).read_text()))
-    assert set(FORMATS[1:]) - words == set()
+    assert set(FORMATS[1:]) - words == set(), f"name these formats in {page}"
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
