@@ -208,6 +208,9 @@ class _Run:
         used = {str(each.value.get("kind")) for each in documents}
         for document in documents:
             kind = self.context.kind_of_template(document.value)
+            if not kind and document.value.get("kind") == "ConstraintTemplate":
+                missing = "the field spec.crd.spec.names.kind is missing"
+                self._skip(Origin(document, value=document.value), f"it cannot be read: {missing}")
             if kind and kind not in used:
                 reason = f"no constraint of its template is among the FILEs: {kind}"
                 self._refuse(Origin(document, value=document.value), reason, ADD_CONSTRAINTS)

@@ -132,3 +132,14 @@ def test_a_field_of_a_wrong_type_ends_nothing(number):
             for each in (*found.skipped, *found.unconverted):
                 assert each.origin.title
                 assert each.reason
+
+
+def test_half_a_template_is_named():
+    """Without the kind of its constraints, nothing tells which are missing."""
+    template = {
+        "apiVersion": "templates.gatekeeper.sh/v1",
+        "kind": "ConstraintTemplate",
+        "metadata": {"name": "k8shalf"},
+    }
+    (skipped,) = migrate(documents(template)).skipped
+    assert skipped.reason == "it cannot be read: the field spec.crd.spec.names.kind is missing"
