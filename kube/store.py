@@ -165,7 +165,8 @@ class Store:
             self.remove(key)
             return
         new = entry_of(kept)
-        if is_known and old == new:  # a list may read the same version by a newer schema
+        # A list may read the same version by a newer schema.
+        if old is not None and is_known and _content(old) == _content(new):
             return
         self._entries[key] = new
         for index in self._indexes.values():
@@ -207,6 +208,11 @@ class Store:
                 notify(change)
         for touch in self.on_touched:
             touch(key)
+
+
+def _content(entry: Entry) -> JsonObject:
+    """Return an object without its type, which the items of a built-in resource's list lack."""
+    return {key: value for key, value in entry.object.items() if key not in ("apiVersion", "kind")}
 
 
 def entry_of(object: JsonObject) -> Entry:
