@@ -1,5 +1,6 @@
 """Predicts what the registration gives up for a policy object that is about to be applied."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 from config.faults import FaultsError
@@ -10,27 +11,45 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
 
+# After a forecast there is none for so many times its processor time: thousands of policies that
+# are created at once are not slowed down.
+PAUSES = 9
+
 
 class RegistrationForecast:
     """Compares the registrations with and without a policy; for use by one thread at a time."""
 
     def __init__(
-        self, engine: Callable[[], Engine | None], excluded_namespaces: Iterable[str]
+        self,
+        engine: Callable[[], Engine | None],
+        excluded_namespaces: Iterable[str],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the engine in force, and the namespaces that are never sent."""
         self._engine = engine
         self._reader = RegistrationReader(excluded_namespaces)
         self._now: tuple[Engine, frozenset[PolicyId]] | None = None
+        self._clock = clock
+        self._next = 0.0  # when the next forecast may be made
 
     def widened_by(self, value: JsonObject) -> Sequence[str]:
         """Return the titles of the policies that a policy object would widen, itself first.
 
         Requests from more namespaces than they select would be sent, and are not now. The time is
-        that of one change of policies; empty if the object is invalid, or no policy is in force.
+        that of one change of policies. Empty if the object is invalid, if no policy is in force, or
+        if the last forecast is too recent.
         """
         engine = self._engine()
-        if engine is None:
+        if engine is None or self._clock() < self._next:
             return ()
+        used = time.thread_time()
+        try:
+            return self._compare(engine, value)
+        finally:
+            self._next = self._clock() + PAUSES * (time.thread_time() - used)
+
+    def _compare(self, engine: Engine, value: JsonObject) -> Sequence[str]:
+        """Return the titles of the policies that only a registration with a policy widens."""
         try:
             policy = bind(document_of(value), catalogue())
         except FaultsError:
