@@ -166,12 +166,16 @@ class Store:
             return
         new = entry_of(kept)
         # A list may read the same version by a newer schema.
-        if old is not None and is_known and _content(old) == _content(new):
+        if old is not None and is_known and _content(old.object) == _content(new.object):
             return
         self._entries[key] = new
         for index in self._indexes.values():
             index.put(key, kept)
-        self._notify(key, old, new)
+        # Of a part of an object, only fields may have changed that nobody reads.
+        if old is None or kept is object or _content(old.object) != _content(kept):
+            self._notify(key, old, new)
+        else:
+            self._touch(key)
 
     def remove(self, key: str) -> None:
         """Remove an object, and notify."""
@@ -206,13 +210,18 @@ class Store:
             change = Change(key, old, new, self._unfound is not None)
             for notify in self.subscribers:
                 notify(change)
+        self._touch(key)
+
+    def _touch(self, key: str) -> None:
         for touch in self.on_touched:
             touch(key)
 
 
-def _content(entry: Entry) -> JsonObject:
-    """Return an object without its type, which the items of a built-in resource's list lack."""
-    return {key: value for key, value in entry.object.items() if key not in ("apiVersion", "kind")}
+def _content(object: JsonObject) -> JsonObject:
+    """Return an object without its version, and its type, which the items of a list may lack."""
+    about = {key: value for key, value in object["metadata"].items() if key != "resourceVersion"}
+    rest = {key: value for key, value in object.items() if key not in ("apiVersion", "kind")}
+    return {**rest, "metadata": about}
 
 
 def entry_of(object: JsonObject) -> Entry:

@@ -77,8 +77,8 @@ class PostgreSQLSpec(ApiModel):
         1,
         ge=1,
         le=5,
-        description="Number of instances: the first is the primary, the others are streaming "
-        "standbys.",
+        description="Number of instances: one is the primary, the others are streaming standbys, "
+        "one of which takes the place of a lost primary.",
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
@@ -122,6 +122,7 @@ class PostgreSQLStatus(Status):
     ready_replicas: Int32 | None = Field(None, description="Number of instances that are ready.")
     version: str | None = Field(None, description="Running major version.")
     storage: str | None = Field(None, description="Size of the smallest volume of an instance.")
+    primary: str | None = Field(None, description="Pod of the primary, which Patroni chooses.")
     endpoint: str | None = Field(None, description="Host and port of the primary.")
     secret: str | None = Field(
         None, description="Secret with the username and password of the superuser."

@@ -8,6 +8,7 @@ PUBLISHED = {
     "gatewright-backup-mongodb": DOCKER_HUB,
     "gatewright-backup-mysql": DOCKER_HUB,
     "gatewright-backup-postgresql": DOCKER_HUB,
+    "gatewright-postgresql": DOCKER_HUB,
     "mariadb": DOCKER_HUB,
     "mysql": DOCKER_HUB,
     "nats": DOCKER_HUB,

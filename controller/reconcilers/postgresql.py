@@ -7,6 +7,7 @@ from typing import Literal
 from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
+from controller.reconcilers import postgresql_patroni as patroni
 from controller.reconcilers import postgresql_restore as restore
 from controller.reconcilers import postgresql_roles as roles
 from controller.reconcilers.claims import READS_CLASSES, Volumes, without_class
@@ -15,7 +16,6 @@ from controller.reconcilers.postgresql_instances import (
     ORIGIN,
     SERVICE_ORIGIN,
     budget,
-    primary,
     services,
     stateful_set,
 )
@@ -37,10 +37,15 @@ from controller.reconcilers.resources import (
     CLAIM,
     CONFIG_MAP,
     CRON_JOB,
+    ENDPOINT_SLICE,
+    ENDPOINTS,
     JOB,
     POD,
+    ROLE,
+    ROLE_BINDING,
     SECRET,
     SERVICE,
+    SERVICE_ACCOUNT,
     STATEFUL_SET,
     STORAGE_CLASS,
 )
@@ -92,8 +97,11 @@ def _steps(
             "database",
             [
                 Apply(scripts(database), origin()),
+                *patroni.access(database),
+                *patroni.state(database, observed),
                 Apply(instances, ORIGIN),
                 Apply(budget(database), origin()),
+                *patroni.take_over(database, observed),
             ],
             depends_on=("credentials",),
             ready=is_up,
@@ -103,7 +111,10 @@ def _steps(
         ),
         Step(
             "service",
-            [Apply(each, SERVICE_ORIGIN) for each in leading],
+            [
+                *(Apply(each, SERVICE_ORIGIN) for each in leading),
+                *patroni.stale_slices(database, observed),
+            ],
             depends_on=("database",),
             ready=all(_exists(observed, SERVICE, each) for each in leading),
         ),
@@ -156,6 +167,7 @@ def _removal(database: PostgreSQL, observed: Observed, stored: Volumes) -> Remov
         observed.child(STATEFUL_SET, database.name),
         [*stored.claims, *claims_of(database, observed, "backup")],
         is_deleting=database.metadata.deletion_timestamp is not None,
+        others=patroni.leftovers(database, observed),
     )
 
 
@@ -191,6 +203,7 @@ def _status(
         ready_replicas=ready_replicas(child),
         version=version,
         storage=stored.smallest,
+        primary=patroni.leader(database, observed),
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",
         secret=credentials(database),
         selector=",".join(
@@ -225,7 +238,8 @@ def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
 
 def _primary(database: PostgreSQL, observed: Observed) -> JsonObject | None:
     pods = observed.find(POD, "instance", database.name)
-    return next((pod for pod in pods if pod["metadata"]["name"] == primary(database)), None)
+    name = patroni.leader(database, observed)
+    return next((pod for pod in pods if pod["metadata"]["name"] == name), None)
 
 
 def _was_up(database: PostgreSQL) -> bool:
@@ -235,11 +249,11 @@ def _was_up(database: PostgreSQL) -> bool:
 
 
 def _missing(database: PostgreSQL, observed: Observed) -> str:
+    name = patroni.leader(database, observed)
+    if name is None:
+        return "no instance is the primary: nothing can be written until Patroni has chosen one"
     state = "does not exist" if _primary(database, observed) is None else "is not ready"
-    return (
-        f"pod {primary(database)} {state}: nothing can be written, and no other instance "
-        "takes its place"
-    )
+    return f"pod {name}, the primary, {state}: another instance takes its place within 25 s"
 
 
 def _exists(observed: Observed, resource: Resource, object: JsonObject) -> bool:
@@ -255,21 +269,28 @@ POSTGRESQL = PlannedKind(
         STATEFUL_SET,
         BUDGET,
         SERVICE,
+        SERVICE_ACCOUNT,
+        ROLE,
+        ROLE_BINDING,
         JOB,
         CLAIM,
         CRON_JOB,
         BACKUP,
     ),
-    creates_only=(SECRET,),
+    creates_only=(SECRET, ENDPOINTS),
     reads=(
-        Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS),
+        Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_pod),
+        Reads(ENDPOINTS, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_annotations),
+        Reads(ENDPOINT_SLICE, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_labels),
+        Reads(SERVICE, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_labels),
         Reads(CLAIM, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(JOB, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(BACKUP, {restore.INDEX: by_name}),
         READS_CLASSES,
     ),
-    patches=(CLAIM,),
-    deletes=(JOB, CLAIM, CRON_JOB, BACKUP),
+    # The right to patch pods is for Patroni: nobody can grant what he does not have.
+    patches=(CLAIM, ENDPOINTS, POD),
+    deletes=(JOB, CLAIM, CRON_JOB, BACKUP, POD, ENDPOINTS, ENDPOINT_SLICE, SERVICE),
     optional=(STORAGE_CLASS, BACKUP),
     indexes={"instance": by_name, restore.INDEX: restore.by_restored},
     finalizer=FINALIZER,

@@ -1,6 +1,7 @@
-"""The instances of a PostgreSQL: a StatefulSet, its Services; the first pod is the primary."""
+"""The instances of a PostgreSQL: a StatefulSet and its Services."""
 
 from config.api.postgresql import DEFAULT_RESOURCES, PostgreSQL
+from controller.reconcilers import postgresql_patroni as patroni
 from controller.reconcilers import restricted
 from controller.reconcilers.claims import origin as claim_origin
 from controller.reconcilers.images import image
@@ -18,7 +19,6 @@ from controller.reconcilers.postgresql_pods import (
     origin,
     pod,
     script,
-    secret_value,
     selector,
     volumes,
 )
@@ -28,7 +28,6 @@ from controller.runtime.plan import Observed
 from kube.resource import JsonObject
 
 DATA = "/var/lib/postgresql/data"
-MAX_INSTANCES = 5  # instances that the schema allows
 EXPORTER = "v0.17.1"
 METRICS = 9187
 # The annotation with the uid of the Secret of the passwords.
@@ -40,8 +39,7 @@ ORIGIN = {
     "spec.replicas": "spec.replicas",
     f"{CONTAINER}.image": "spec.version",
     f"{CONTAINER}.resources": "spec.resources",
-    "spec.template.spec.initContainers[name=prepare].image": "spec.version",
-    "spec.template.spec.initContainers[name=prepare].resources": "spec.resources",
+    "spec.template.spec.serviceAccountName": "metadata.name",
     "spec.template.spec.containers[name=exporter]": "spec.monitoring.enabled",
     "spec.template.metadata.annotations[prometheus.io/port]": "spec.monitoring.enabled",
     "spec.template.metadata.annotations[prometheus.io/scrape]": "spec.monitoring.enabled",
@@ -49,12 +47,11 @@ ORIGIN = {
     f"spec.volumeClaimTemplates[0].metadata.labels[{VERSION}]": "spec.version",
     "spec.persistentVolumeClaimRetentionPolicy.whenDeleted": "spec.deletionPolicy",
 }
-SERVICE_ORIGIN = {**origin(), "spec.ports[name=metrics]": "spec.monitoring.enabled"}
-
-
-def primary(database: PostgreSQL) -> str:
-    """Return the name of the primary's pod."""
-    return f"{database.name}-0"
+SERVICE_ORIGIN = {
+    **origin(),
+    "spec.ports[name=metrics]": "spec.monitoring.enabled",
+    "spec.selector": "spec.replicas",
+}
 
 
 def headless(database: PostgreSQL) -> str:
@@ -74,9 +71,9 @@ def stateful_set(
         "spec": {
             "serviceName": headless(database),
             "replicas": database.spec.replicas,
-            # A standby waits for the primary itself, so it must not delay the primary's start.
-            # Parallel also replaces a pod that never became ready.
+            # Any instance may be the primary. Parallel also replaces a pod that never became ready.
             "podManagementPolicy": "Parallel",
+            "updateStrategy": patroni.update_strategy(database, observed),
             "selector": {"matchLabels": selector(database, "database")},
             "persistentVolumeClaimRetentionPolicy": {
                 "whenDeleted": database.spec.deletion_policy,
@@ -113,33 +110,15 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
         "labelSelector": {"matchLabels": selector(database, "database")},
     }
     preferred = [{"weight": 100, "podAffinityTerm": spread}]
-    answers = {"exec": {"command": ["pg_isready", "--quiet"]}, "timeoutSeconds": 5}
-    serving = {
-        **_instance(
-            database,
-            observed,
-            version,
-            "postgres",
-            ["postgres", "-c", f"config_file={RUN}/postgresql.conf"],
-        ),
-        "ports": [{"name": "postgresql", "containerPort": PORT, "protocol": "TCP"}],
-        # Replaying the WAL after a crash may take an hour.
-        "startupProbe": {**answers, "periodSeconds": 2, "failureThreshold": 1800},
-        "readinessProbe": {
-            "exec": {"command": script("ready.sh")},
-            "timeoutSeconds": 5,
-            "periodSeconds": 5,
-        },
-        "livenessProbe": {**answers, "periodSeconds": 10, "failureThreshold": 6},
-    }
     exporters = [_exporter(observed)] if database.spec.monitoring.enabled else []
     own = [
         {"name": "run", "emptyDir": {"sizeLimit": "16Mi"}},
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "128Mi"}},
+        patroni.token(),
     ]
     return {
-        **pod([serving, *exporters], [*volumes(database), *own]),
-        "initContainers": [_instance(database, observed, version, "prepare", script("prepare.sh"))],
+        **pod([_instance(database, observed, version), *exporters], [*volumes(database), *own]),
+        "serviceAccountName": patroni.account_name(database),
         "terminationGracePeriodSeconds": 120,
         "affinity": {
             "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
@@ -147,26 +126,33 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
     }
 
 
-def _instance(
-    database: PostgreSQL, observed: Observed, version: str, name: str, command: list[str]
-) -> JsonObject:
-    standbys = (
-        f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MAX_INSTANCES)
-    )
-    secret = credentials(database)
+def _instance(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
+    lives = {"httpGet": {"path": "/liveness", "port": "patroni"}, "timeoutSeconds": 5}
+    values = {
+        "PGDATA": f"{DATA}/pgdata",
+        "PGHOST": RUN,
+        "PGPORT": str(PORT),
+        "PGUSER": "postgres",
+    }
     return {
-        **container(observed, version, name, command),
+        **container(observed, version, "postgres", script("start.sh")),
         "env": [
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            {"name": "PGDATA", "value": f"{DATA}/pgdata"},
-            {"name": "PGHOST", "value": RUN},
-            {"name": "PGPORT", "value": str(PORT)},
-            {"name": "PGUSER", "value": "postgres"},
-            {"name": "PRIMARY_HOST", "value": f"{primary(database)}.{headless(database)}"},
-            {"name": "STANDBY_HOSTS", "value": " ".join(standbys)},
-            secret_value("POSTGRES_PASSWORD", secret, "password"),
-            secret_value("REPLICATION_PASSWORD", secret, "replication-password"),
+            *({"name": name, "value": value} for name, value in values.items()),
+            *patroni.environment(database),
         ],
+        "ports": [
+            {"name": "postgresql", "containerPort": PORT, "protocol": "TCP"},
+            {"name": "patroni", "containerPort": patroni.REST, "protocol": "TCP"},
+        ],
+        # A standby of an earlier release waits for the primary before Patroni starts.
+        "startupProbe": {**lives, "periodSeconds": 2, "failureThreshold": 1800},
+        # A standby that does not stream is not ready.
+        "readinessProbe": {
+            "httpGet": {"path": "/readiness", "port": "patroni"},
+            "timeoutSeconds": 5,
+            "periodSeconds": 5,
+        },
+        "livenessProbe": {**lives, "periodSeconds": 10, "failureThreshold": 6},
         "resources": completed(database.spec.resources, DEFAULT_RESOURCES.to_api()),
         "volumeMounts": [
             mount("data", DATA),
@@ -174,6 +160,7 @@ def _instance(
             mount("scripts", SCRIPTS),
             mount("tmp", TEMPORARY),
             mount("shm", "/dev/shm"),  # noqa: S108
+            {**mount("token", patroni.ACCOUNT_DIRECTORY), "readOnly": True},
         ],
     }
 
@@ -214,31 +201,33 @@ def budget(database: PostgreSQL) -> JsonObject:
     }
 
 
-def services(database: PostgreSQL) -> tuple[JsonObject, JsonObject]:
-    """Return the headless Service of the pods and the Service of the primary."""
+def services(database: PostgreSQL) -> tuple[JsonObject, ...]:
+    """Return the Services: of the pods' names, of the primary, and for reads.
+
+    The primary's has no selector: Patroni writes the address into its Endpoints. Reads go to the
+    standbys, if there are any.
+    """
     ports = [{"name": "postgresql", "port": PORT, "targetPort": PORT, "protocol": "TCP"}]
     metrics = [{"name": "metrics", "port": METRICS, "targetPort": METRICS, "protocol": "TCP"}]
-    of_all, of_primary = (
-        {"apiVersion": "v1", "kind": "Service", "metadata": metadata(database, name, "database")}
-        for name in (headless(database), database.name)
-    )
     pods = selector(database, "database")
-    return (
+    standbys = {patroni.ROLE_LABEL: "replica"} if database.spec.replicas > 1 else {}
+    named = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": pods,
+        "ports": [*ports, *(metrics if database.spec.monitoring.enabled else [])],
+    }
+    specs = {
+        headless(database): named,
+        database.name: {"ports": ports},
+        f"{database.name}-read": {"selector": {**pods, **standbys}, "ports": ports},
+    }
+    return tuple(
         {
-            **of_all,
-            "spec": {
-                "clusterIP": "None",
-                # standbys must resolve the primary even while it is not ready
-                "publishNotReadyAddresses": True,
-                "selector": pods,
-                "ports": [*ports, *(metrics if database.spec.monitoring.enabled else [])],
-            },
-        },
-        {
-            **of_primary,
-            "spec": {
-                "selector": {**pods, "statefulset.kubernetes.io/pod-name": primary(database)},
-                "ports": ports,
-            },
-        },
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata(database, name, "database"),
+            "spec": spec,
+        }
+        for name, spec in specs.items()
     )

@@ -18,6 +18,7 @@ POSTGRESQL_LABELS = {
     "app.kubernetes.io/managed-by": "gatewright",
 }
 PORT = 5432
+CONNECT_TIMEOUT = 10  # seconds; without a limit, a connection waits for more than two minutes
 USER = 999  # the official image's user
 SCRIPTS = "/etc/gatewright"
 RUN = "/var/run/postgresql"
@@ -77,7 +78,7 @@ def container(observed: Observed, version: str, name: str, command: list[str]) -
     """Return a container with the database's image."""
     return {
         "name": name,
-        "image": image(observed.settings, "postgres", version),
+        "image": image(observed.settings, "gatewright-postgresql", version),
         "command": command,
         "securityContext": restricted.container(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -97,6 +98,8 @@ def client(database: PostgreSQL, observed: Observed, version: str, name: str) ->
             {"name": "PGHOST", "value": database.name},
             {"name": "PGPORT", "value": str(PORT)},
             {"name": "PGUSER", "value": "postgres"},
+            # The address may be that of a primary that is gone: nothing answers there.
+            {"name": "PGCONNECT_TIMEOUT", "value": str(CONNECT_TIMEOUT)},
             secret_value("PGPASSWORD", credentials(database), "password"),
         ],
         "resources": {

@@ -26,8 +26,9 @@ def removal(
     claims: Iterable[JsonObject],
     *,
     is_deleting: bool,
+    others: Iterable[tuple[Resource, JsonObject]] = (),
 ) -> Removal:
-    """Return the writes that stop the instances, and then delete the claims."""
+    """Return the writes that stop the instances, and then delete the claims and the `others`."""
     if policy == "Retain" or not is_deleting:
         return Removal([], finalized=policy == "Retain")
     stop: list[Write] = []
@@ -35,8 +36,12 @@ def removal(
         stop.append(ApplyFields(_reference(STATEFUL_SET, stateful_set), {"spec": {"replicas": 0}}))
         if not _is_stopped(stateful_set):
             return Removal(stop, finalized=False)
-    left = [each for each in claims if "deletionTimestamp" not in each["metadata"]]
-    deletes = [Delete(_reference(CLAIM, claim)) for claim in left]
+    left = [
+        (resource, each)
+        for resource, each in (*((CLAIM, claim) for claim in claims), *others)
+        if "deletionTimestamp" not in each["metadata"]
+    ]
+    deletes = [Delete(_reference(*each)) for each in left]
     return Removal([*stop, *deletes], finalized=not left)
 
 

@@ -81,10 +81,9 @@ class Applier:
         place = WrittenObject(request, resource, key)
         if place in self.sent:
             return
-        current = self.observed.get(resource, key)
-        if current is not None and not is_controlled_by(current, self.owner.object):
-            # It may have been deleted meanwhile, and caches keep little of what is no child.
-            current = await live(self.client, resource, key)
+        current = await self._current(resource, key, write)
+        if current is not None and is_kept(write, current):
+            return
         if current is None:
             if not may_create:
                 return
@@ -104,6 +103,18 @@ class Applier:
             await self._keep(place, current, desired, write.initial)
         elif not write.adopt_labels and is_adoptable(self.owner, current):
             await self._adopt(place, current, desired)
+
+    async def _current(
+        self, resource: Resource, key: str, write: Apply | CreateOnly
+    ) -> JsonObject | None:
+        """Return the existing object: what is neither a child nor kept is read live.
+
+        It may have been deleted meanwhile, and caches keep little of what is no child.
+        """
+        current = self.observed.get(resource, key)
+        if current is None or is_controlled_by(current, self.owner.object):
+            return current
+        return current if is_kept(write, current) else await live(self.client, resource, key)
 
     async def _create(
         self, write: Apply | CreateOnly, resource: Resource, desired: JsonObject
@@ -339,6 +350,12 @@ class Applier:
         self.expectations.wrote(request, self.caches[resource], key, answer)
         stored = "" if difference(answer, desired) is None else digest(cut(answer, desired))
         self.conflicts.answered(place, digest(desired), stored)
+
+
+def is_kept(write: Apply | CreateOnly, current: JsonObject) -> bool:
+    """Return whether an existing object is used unchanged, as the cache has it."""
+    is_used = isinstance(write, CreateOnly) and write.adopts(current)
+    return is_used and "deletionTimestamp" not in current["metadata"]
 
 
 def exact(metadata: JsonObject) -> JsonObject:

@@ -35,6 +35,11 @@ def test_names_are_the_published_ones(render):
         ("Service", f"{webhook}-metrics"),
         ("ValidatingWebhookConfiguration", "gatewright"),
         *((kind, name) for kind in PER_PROCESS for name in (controller, webhook)),
+        *(
+            (f"ValidatingAdmissionPolicy{kind}", f"gatewright-postgresql-{resource}")
+            for kind in ("", "Binding")
+            for resource in ("endpoints", "pods")
+        ),
         *(("CustomResourceDefinition", kind.definition.name) for kind in kinds()),
     }
 

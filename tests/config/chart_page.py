@@ -28,10 +28,18 @@ What the controller may do in every namespace, for each kind that it reconciles.
 them. Name the kinds that you use, and the kinds of their children, to narrow the rights. `kinds: [none]` is policies
 only.
 
-| Kind | Create, change, delete | Create and change | Create only | Change only | Read only |
-| --- | --- | --- | --- | --- | --- |
+| Kind | Create, change, delete | Create and change | Create only | Change and delete | Delete only | Change only | Read only |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
-COLUMNS = (("create", "delete", "patch"), ("create", "patch"), ("create",), ("patch",), ())
+COLUMNS = (
+    ("create", "delete", "patch"),
+    ("create", "patch"),
+    ("create",),
+    ("delete", "patch"),
+    ("delete",),
+    ("patch",),
+    (),
+)
 
 
 def page(text: str, rights: Mapping[str, Sequence[Mapping[str, list[str]]]]) -> str:
@@ -52,9 +60,8 @@ def _row(kind: str, rules: Sequence[Mapping[str, list[str]]]) -> str:
     """Return the line about the rights of a kind; statuses, finalizers and events are left out."""
     cells: dict[tuple[str, ...], list[str]] = {column: [] for column in COLUMNS}
     for rule in rules:
-        cells[tuple(verb for verb in ("create", "delete", "patch") if verb in rule["verbs"])] += [
-            resource for resource in rule["resources"] if "/" not in resource
-        ]
+        verbs = tuple(verb for verb in ("create", "delete", "patch") if verb in rule["verbs"])
+        cells[verbs] += [resource for resource in rule["resources"] if "/" not in resource]
     return f"| {kind} | " + " | ".join(", ".join(names) for names in cells.values()) + " |\n"
 
 

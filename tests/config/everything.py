@@ -38,7 +38,37 @@ def workload(kind: str, name: str, **spec: Any) -> JsonObject:
     }
 
 
+OLD_LABELS = {
+    "app.kubernetes.io/name": "postgresql",
+    "app.kubernetes.io/managed-by": "gatewright",
+    "app.kubernetes.io/instance": "older",
+    "app.kubernetes.io/component": "database",
+}
 BEFORE = [
+    # The primary and the slice of a database of a release without Patroni.
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "older-0", "labels": OLD_LABELS},
+        "spec": {
+            "containers": [{"name": "postgres", "image": "postgres:17"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-older-0"}}],
+        },
+    },
+    {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "older-a1b2c",
+            "labels": {
+                **OLD_LABELS,
+                "kubernetes.io/service-name": "older",
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+            },
+        },
+        "addressType": "IPv4",
+        "endpoints": [],
+    },
     custom("monitoring.coreos.com", "servicemonitors", "ServiceMonitor"),
     custom("monitoring.coreos.com", "prometheusrules", "PrometheusRule"),
     workload("Deployment", "user-deployment"),
@@ -52,6 +82,12 @@ BEFORE = [
     },
 ]
 MORE = [
+    {
+        "apiVersion": "database.example.com/v1",
+        "kind": "PostgreSQL",
+        "metadata": {"name": "older"},
+        "spec": {"storage": "10Gi"},
+    },
     {
         "apiVersion": "example.com/v1",
         "kind": "WebApp",
@@ -145,6 +181,8 @@ CHANGES: list[tuple[str, JsonObject, tuple[str, ...]]] = [
         {"spec": {"database": {"backup": {"enabled": False}, "storage": "60Gi"}}},
         ("cronjob/staging-platform-db-backup",),
     ),
+    # The settings of Patroni follow the size of the volumes.
+    ("postgresql/older", {"spec": {"storage": "12Gi"}}, ()),
     ("appstack/test-stack", {"spec": {"database": None}}, ("postgresql/test-stack-db",)),
     (
         "appstack/mysql-stack",

@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
@@ -117,7 +120,27 @@ func (k *hollowKubelet) sync(ctx context.Context, name cache.ObjectName) error {
 		}
 		report = restarted
 	}
+	if err := k.lead(ctx, pod); err != nil {
+		return err
+	}
 	_, err = pods.UpdateStatus(ctx, report(pod), meta.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// lead plays Patroni: the first instance of a database is its leader.
+func (k *hollowKubelet) lead(ctx context.Context, pod *core.Pod) error {
+	name, isFirst := strings.CutSuffix(pod.Name, "-0")
+	hasPatroni := slices.ContainsFunc(pod.Spec.Containers, func(container core.Container) bool {
+		return slices.ContainsFunc(container.Ports, func(port core.ContainerPort) bool { return port.Name == "patroni" })
+	})
+	if !isFirst || !hasPatroni {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {"leader": %q}}}`, pod.Name)
+	_, err := k.client.CoreV1().Endpoints(pod.Namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), meta.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -1,16 +1,16 @@
 """Runs a planned PostgreSQL with the real programs: each instance on its own address, its Jobs on demand."""
 
-import os
-import signal
 import socket
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.postgresql import POSTGRESQL
+from controller.reconcilers.postgresql_pods import script
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject
 from tests.databases.pods import SECONDS, Machine, Pod
@@ -72,35 +72,37 @@ class Database:
         claims = {"data": self.machine.volume(f"data-{ordinal}")}
         return Pod(self.machine, f"{self.name}-{ordinal}", template, claims)
 
+    def initialize(self, pod: Pod) -> None:
+        """Create a data directory as Patroni does."""
+        encoding = ("--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums")
+        data = f"--pgdata={self.data(self.ordinal(pod))}"
+        done = pod.exec("postgres", "initdb", data, "--username=postgres", *encoding)
+        assert done.returncode == 0, done.stderr
+
     def serve(self, pod: Pod) -> Pod:
-        """Prepare an instance, start it, and wait until its readiness probe succeeds."""
-        assert pod.run("prepare") == 0, pod.logged()
-        address = self.address(int(pod.name.rpartition("-")[2]))
-        process = pod.start("postgres", "-c", f"listen_addresses={address}")
+        """Start a primary with the settings of patroni.yml, and set the passwords as its callback does."""
+        data, address = self.data(self.ordinal(pod)), self.address(self.ordinal(pod))
+        scripts = self.machine.config_maps[f"{self.name}-scripts"]
+        settings = yaml.safe_load(pod.here(scripts["patroni.yml"]))["postgresql"]
+        (data / "pg_hba.conf").write_text("".join(f"{line}\n" for line in settings["pg_hba"]))
+        parameters = settings["parameters"] | {"listen_addresses": address, "data_directory": data}
+        options = [f"--{name}={value}" for name, value in parameters.items()]
+        process = pod.start("postgres", command=["postgres", "-D", str(data), *options])
 
-        def is_ready() -> bool:
+        def is_up() -> bool:
             assert process.poll() is None, pod.logged()
-            return self.is_ready(pod)
+            return pod.exec("postgres", "pg_isready", "--quiet").returncode == 0
 
-        until(is_ready, within=SECONDS, problem=pod.logged)
+        until(is_up, within=SECONDS, problem=pod.logged)
+        callback = [*map(pod.here, script("passwords.sh")), "on_start", "primary", self.name]
+        done = pod.exec("postgres", *callback)
+        assert done.returncode == 0, done.stderr
         return pod
 
-    def is_ready(self, pod: Pod) -> bool:
-        """Return whether an instance's readiness probe succeeds."""
-        (container,) = (each for each in pod.spec["containers"] if each["name"] == "postgres")
-        probe = map(pod.here, container["readinessProbe"]["exec"]["command"])
-        return pod.exec("postgres", *probe).returncode == 0
-
-    def crash(self, pod: Pod) -> None:
-        """End an instance as if its node failed, also a server that `pg_ctl` started outside the pod's processes."""
-        pod.kill()
-        place = self.data(int(pod.name.rpartition("-")[2])) / "postmaster.pid"
-        if place.exists():
-            server = int(place.read_text().split()[0])
-            with suppress(ProcessLookupError):
-                os.kill(server, signal.SIGKILL)
-            # Its new parent reaps it.
-            until(lambda: not Path(f"/proc/{server}").exists(), within=SECONDS)
+    @staticmethod
+    def ordinal(pod: Pod) -> int:
+        """Return the ordinal of an instance."""
+        return int(pod.name.rpartition("-")[2])
 
     def job(self, kind: str, name: str, **secrets: str) -> Pod:
         """Return the pod of a Job or CronJob; `secrets` are users' passwords."""

@@ -87,8 +87,9 @@ class Pod:
                 for key, text in self.machine.config_maps[volume["configMap"]["name"]].items()
             }
         for source in volume.get("projected", {}).get("sources", ()):
-            values = self.machine.secrets[source["secret"]["name"]]
-            files |= {item["path"]: values[item["key"]] for item in source["secret"]["items"]}
+            if "secret" in source:
+                values = self.machine.secrets[source["secret"]["name"]]
+                files |= {item["path"]: values[item["key"]] for item in source["secret"]["items"]}
         for name, text in files.items():
             path = self.volumes[volume["name"]] / name
             path.write_text(text)
@@ -118,8 +119,9 @@ class Pod:
         for each in container.get("env", ()):
             source = each.get("valueFrom", {})
             if "fieldRef" in source:
-                assert source["fieldRef"]["fieldPath"] == "metadata.name"
-                values[each["name"]] = self.name
+                fields = {"metadata.name": self.name, "metadata.namespace": "default"}
+                fields["status.podIP"] = "127.0.0.1"
+                values[each["name"]] = fields[source["fieldRef"]["fieldPath"]]
             elif "secretKeyRef" in source:
                 values[each["name"]] = self.machine.secrets[source["secretKeyRef"]["name"]][
                     source["secretKeyRef"]["key"]
@@ -129,12 +131,12 @@ class Pod:
                 values[each["name"]] = self.here(text)
         return values
 
-    def start(self, container: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a container, with more arguments than were planned."""
+    def start(self, container: str, *, command: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """Start a container, with the planned command or another one."""
         about = self._container(container)
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                self._as_user([*map(self.here, about["command"]), *arguments]),
+                self._as_user(command or [*map(self.here, about["command"])]),
                 env=self.environment(about),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -13,8 +13,7 @@ import pytest
 
 from tests.databases import binaries
 from tests.databases.instances import PASSWORDS, Database, psql
-from tests.databases.pods import SECONDS, Machine, Pod
-from tests.waiting import until
+from tests.databases.pods import Machine, Pod
 
 pytestmark = pytest.mark.databases("postgresql")
 
@@ -42,10 +41,12 @@ def machine() -> Iterator[Machine]:
 
 @pytest.fixture(scope="module")
 def initialized() -> Iterator[Path]:
-    """A data directory as `prepare` makes it the first time, to be copied."""
-    with a_machine() as machine, Database(machine, "test-db", TEST_DB).instance(0) as pod:
-        assert pod.run("prepare") == 0, pod.logged()
-        yield machine.volume("data-0") / "pgdata"
+    """A new data directory, to be copied."""
+    with a_machine() as machine:
+        database = Database(machine, "test-db", TEST_DB)
+        with database.instance(0) as pod:
+            database.initialize(pod)
+            yield database.data(0)
 
 
 @pytest.fixture
@@ -126,158 +127,13 @@ def test_a_restart_keeps_the_data_and_takes_the_passwords_of_the_secret(
 def test_a_primary_that_waits_for_standbys_starts_without_them(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """With synchronous_standby_names set, each commit waits for a standby; a restart does not."""
+    """Where each commit waits for a standby, the passwords are set without one."""
     psql(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
     primary.signal("postgres", signal.SIGINT)
     database.machine.secrets["test-db-credentials"]["password"] = "changed"
     again = database.serve(stack.enter_context(database.instance(0)))
     assert psql(again, "SHOW synchronous_standby_names") == "*"
     assert connect(again, database, "postgres", "changed") == "postgres"
-
-
-def test_a_directory_that_a_kubelet_opened_to_the_group_is_closed_again(
-    primary: Pod, database: Database, stack: ExitStack
-) -> None:
-    """An fsGroup sets mode 2770 on a restored or cloned volume, with which a server refuses to start."""
-    primary.signal("postgres", signal.SIGINT)
-    database.data(0).chmod(0o2770)
-    database.serve(stack.enter_context(database.instance(0)))
-    assert database.data(0).stat().st_mode & 0o777 == 0o700
-
-
-def test_an_empty_data_directory_is_filled(database: Database, stack: ExitStack) -> None:
-    """An empty directory of a primary or of a standby is treated like a missing one."""
-    for ordinal in (0, 1):
-        database.machine.volume(f"data-{ordinal}")
-        database.machine.volume(f"data-{ordinal}/pgdata")
-        instance = database.serve(stack.enter_context(database.instance(ordinal)))
-        assert psql(instance, "SELECT pg_is_in_recovery()") == ("t" if ordinal else "f")
-
-
-def test_a_standby_follows_and_is_a_standby_again(
-    primary: Pod, database: Database, stack: ExitStack
-) -> None:
-    """It copies the primary, streams, refuses writes, and continues after both were killed."""
-    psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
-    standby = database.serve(stack.enter_context(database.instance(1)))
-    assert psql(standby, "SELECT pg_is_in_recovery()") == "t"
-    follow(primary, standby)
-    refused = standby.exec("postgres", "psql", "-c", "INSERT INTO rows VALUES (0)")
-    assert "cannot execute INSERT in a read-only transaction" in refused.stderr
-    assert (
-        psql(primary, "SELECT application_name, state FROM pg_stat_replication")
-        == "test-db-1|streaming"
-    )
-    standby.kill()
-    primary.kill()
-    primary = database.serve(stack.enter_context(database.instance(0)))
-    standby = database.serve(stack.enter_context(database.instance(1)))
-    follow(primary, standby)
-
-
-def test_a_standby_that_does_not_follow_is_not_ready(
-    primary: Pod, database: Database, stack: ExitStack
-) -> None:
-    """It is not ready while the primary answers.
-
-    Without a primary it is ready, so that an update can reach the primary.
-    """
-    standby = database.serve(stack.enter_context(database.instance(1)))
-    psql(primary, "ALTER ROLE replicator NOLOGIN")
-    psql(primary, "SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
-    until_ready(database, standby, False)
-    psql(primary, "ALTER ROLE replicator LOGIN")
-    until_ready(database, standby, True)
-    psql(primary, "ALTER ROLE replicator NOLOGIN")
-    psql(primary, "SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
-    until_ready(database, standby, False)
-    primary.kill()
-    until_ready(database, standby, True)
-
-
-def until_ready(database: Database, pod: Pod, expected: bool) -> None:
-    """Wait until the readiness probe of an instance succeeds."""
-    until(lambda: database.is_ready(pod) is expected, within=SECONDS, problem=pod.logged)
-
-
-def follow(primary: Pod, standby: Pod) -> None:
-    """Write a row, and see it on the standby as soon as that has replayed it."""
-    psql(primary, "INSERT INTO rows VALUES (1)")
-    reached = psql(primary, "SELECT pg_current_wal_lsn()")
-    wait = f"""DO $$ BEGIN
-        FOR i IN 1..600 LOOP EXIT WHEN pg_last_wal_replay_lsn() >= '{reached}'; PERFORM pg_sleep(0.05); END LOOP;
-    END $$"""
-    psql(standby, wait)
-    assert psql(standby, "SELECT count(*) FROM rows") == psql(primary, "SELECT count(*) FROM rows")
-
-
-def test_an_interrupted_copy_is_begun_again(
-    primary: Pod, database: Database, stack: ExitStack
-) -> None:
-    """The remains of an interrupted pg_basebackup or initdb are removed, and never used as a database."""
-    psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
-    half = Path(f"{database.data(1)}.new")
-    standby = stack.enter_context(database.instance(1))
-    copying = standby.start("prepare")
-    while not half.exists():
-        assert copying.poll() is None, standby.logged()
-    standby.kill()
-    assert not database.data(1).exists()
-    left = half / "left"
-    left.touch()
-    database.machine.own(left)
-    standby = database.serve(stack.enter_context(database.instance(1)))
-    assert psql(standby, "SELECT pg_is_in_recovery(), (SELECT count(*) FROM rows)") == "t|1"
-    assert not half.exists()
-    assert not (database.data(1) / "left").exists()
-
-
-def test_an_interrupted_first_start_is_begun_again(database: Database, stack: ExitStack) -> None:
-    """It is killed during initdb, and while the passwords are set."""
-    for amid in (Path(f"{database.data(0)}.new"), database.data(0) / "postmaster.pid"):
-        pod = stack.enter_context(database.instance(0))
-        preparing = pod.start("prepare")
-        while not amid.exists() or (amid.is_file() and not amid.read_text()):
-            assert preparing.poll() is None, pod.logged()
-        database.crash(pod)
-    primary = database.serve(stack.enter_context(database.instance(0)))
-    assert connect(primary, database, "postgres", PASSWORDS["password"]) == "postgres"
-
-
-def test_a_standby_waits_for_its_primary(database: Database, stack: ExitStack) -> None:
-    """A standby that starts first logs what it waits for, and copies the primary when that answers."""
-    standby = stack.enter_context(database.instance(1))
-    preparing = standby.start("prepare")
-    primary = database.serve(stack.enter_context(database.instance(0)))
-    assert preparing.wait(60) == 0
-    assert "waiting for the primary, 127.0.0.10" in standby.logged()
-    assert psql(database.serve(standby), "SELECT pg_is_in_recovery()") == "t"
-    assert psql(primary, "SELECT pg_is_in_recovery()") == "f"
-
-
-def test_a_primary_that_lost_its_volume_refuses_to_start(
-    primary: Pod, database: Database, stack: ExitStack
-) -> None:
-    """While a standby has the data, an empty primary refuses to start; a standby refuses another database."""
-    standby = database.serve(stack.enter_context(database.instance(1)))
-    primary.kill()
-    lost = database.data(0).rename(database.data(0).with_name("lost"))
-    empty = stack.enter_context(database.instance(0))
-    assert empty.run("prepare") == 1
-    assert "the primary's volume is empty, but 127.0.0.11 has data" in empty.logged()
-    assert not database.data(0).exists()
-    standby.signal("postgres", signal.SIGQUIT)
-    other = database.serve(
-        stack.enter_context(database.instance(0))
-    )  # no server was left to answer
-    stranger = stack.enter_context(database.instance(1))
-    assert stranger.run("prepare") == 1
-    assert "this volume is of another database than the primary's" in stranger.logged()
-    other.signal("postgres", signal.SIGQUIT)
-    shutil.rmtree(database.data(0))
-    lost.rename(database.data(0))
-    database.serve(stack.enter_context(database.instance(0)))
-    assert stack.enter_context(database.instance(1)).run("prepare") == 0
 
 
 def test_data_of_another_version_is_left_alone(database: Database, stack: ExitStack) -> None:
@@ -289,7 +145,7 @@ def test_data_of_another_version_is_left_alone(database: Database, stack: ExitSt
     )
     (data / "PG_VERSION").write_text("9\n")
     pod = stack.enter_context(database.instance(0))
-    assert pod.run("prepare") == 1
+    assert pod.run("postgres") == 1
     assert "the data is of PostgreSQL 9, this is 1" in pod.logged()
     assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
 

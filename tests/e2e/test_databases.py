@@ -65,7 +65,7 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
     container = kubectl(
         "get", "pod/test-db-0", "-o=jsonpath={.spec.containers[0].name} {.spec.containers[0].image}"
     )
-    assert container == "postgres registry.company.com/postgres:14"
+    assert container == "postgres registry.company.com/gatewright-postgresql:14"
     names = kubectl(
         "get", "all,secrets,pvc", "-l", "app.kubernetes.io/instance=test-db", "-o=name"
     ).split()
@@ -74,7 +74,11 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
         "pod/test-db-0",
         "secret/test-db-credentials",
         "service/test-db",
+        "service/test-db-config",
+        "service/test-db-failover",
         "service/test-db-headless",
+        "service/test-db-read",
+        "service/test-db-sync",
         "statefulset.apps/test-db",
     ]
     status = laptop.get("postgresql/test-db", namespace)["status"]
@@ -84,6 +88,7 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
         "readyReplicas": 1,
         "version": "14",
         "storage": "1Gi",
+        "primary": "test-db-0",
         "endpoint": f"test-db.{namespace}.svc:5432",
         "secret": "test-db-credentials",
         "selector": "app.kubernetes.io/name=postgresql,app.kubernetes.io/instance=test-db,"
@@ -97,10 +102,20 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
     assert written(laptop, mark, namespace) == [
         "create secrets/test-db-credentials",
         "patch configmaps/test-db-scripts",
+        "patch serviceaccounts/test-db-gatewright-patroni",
+        "patch roles/test-db-gatewright-patroni",
+        "patch rolebindings/test-db-gatewright-patroni",
+        "create endpoints/test-db",
+        *(
+            f"create {resource}/test-db-{store}"
+            for store in ("config", "failover", "sync")
+            for resource in ("services", "endpoints")
+        ),
         "patch statefulsets/test-db",
         "patch poddisruptionbudgets/test-db",
         "patch services/test-db-headless",
         "patch services/test-db",
+        "patch services/test-db-read",
     ]
     mark, times = laptop.plane.audit_mark(), looked_at(laptop, "test-db")
     kubectl("annotate", "postgresql/test-db", "looked=at")
@@ -135,7 +150,11 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
         "secret/shop-credentials",
         "secret/shop-user-app-user",
         "service/shop",
+        "service/shop-config",
+        "service/shop-failover",
         "service/shop-headless",
+        "service/shop-read",
+        "service/shop-sync",
         "statefulset.apps/shop",
     ]
 
@@ -160,7 +179,7 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     )
     assert (
         kubectl("get", "statefulset/shop", "-o=jsonpath={..containers[0].image}")
-        == "registry.company.com/postgres:16"
+        == "registry.company.com/gatewright-postgresql:16"
     )
     change(storage="2Gi", version="16", users=[{"name": "app_user"}, {"name": "reader"}])
     kubectl("wait", job, "--for=delete", "--timeout=30s")
@@ -169,19 +188,23 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("delete", "postgresql/shop", "--timeout=30s")
     kubectl(
         "wait",
-        "statefulset,cronjob,service,secret,job",
+        "statefulset,cronjob,secret,job",
         "--for=delete",
         "-l",
         "platform=store",
         "--timeout=60s",
     )
     assert kubectl("get", "pvc", "-o=name").split() == claims
+    kubectl("wait", "service/shop", "--for=delete", "--timeout=30s")
 
     again = {**SHOP, "spec": {**SHOP["spec"], "storage": "2Gi", "deletionPolicy": "Delete"}}
     laptop.kubectl("apply", "-n", namespace, "-f", "-", input=again)
     kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=30s")
     kubectl("delete", "postgresql/shop", "--timeout=30s")
     kubectl("wait", "pvc/data-shop-0", "pvc/shop-backup", "--for=delete", "--timeout=60s")
+    # Else `initialize` would make a later database of this name wait for ever.
+    state = ("endpoints/shop-config", "service/shop-config", "endpoints/shop-sync")
+    kubectl("wait", *state, "--for=delete", "--timeout=30s")
 
 
 def test_the_volumes_of_mysql_grow_and_a_larger_one_keeps_its_size(

@@ -25,6 +25,8 @@ MADE = (
 )
 KEPT = "Secret"  # created once, and never changed
 ADDED_TO = "PersistentVolumeClaim"  # users' data: no label is removed
+# Services of Patroni's state: created once, and kept.
+STATE = {f"test-db-{each}" for each in ("config", "failover", "sync")}
 
 
 def labelled(object: JsonObject, **labels: str) -> JsonObject:
@@ -51,9 +53,15 @@ def objects(**labels: str) -> list[JsonObject]:
 
 
 def made_of_them(laptop: Laptop, namespace: str) -> list[JsonObject]:
-    """Return the children of the objects."""
+    """Return the children of the objects, except for Patroni's state."""
     found = json.loads(laptop.kubectl("get", SELECTED, "-n", namespace, "-o=json"))["items"]
-    return [each for each in found if each["metadata"].get("labels")]
+    about = [each["metadata"] for each in found]
+    assert {each["labels"]["team"] for each in about if each["name"] in STATE} == {"red"}
+    return [
+        each
+        for each in found
+        if each["metadata"].get("labels") and each["metadata"]["name"] not in STATE
+    ]
 
 
 def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:

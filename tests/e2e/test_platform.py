@@ -51,7 +51,11 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
         "service/production-store-backend",
         "service/production-store-cache",
         "service/production-store-db",
+        "service/production-store-db-config",
+        "service/production-store-db-failover",
         "service/production-store-db-headless",
+        "service/production-store-db-read",
+        "service/production-store-db-sync",
         "service/production-store-frontend",
         "statefulset.apps/production-store-db",
     ]
@@ -112,12 +116,16 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
     ] == []
 
     kubectl("delete", STORE, "--timeout=30s")
-    kubectl("wait", MADE, "--for=delete", "-l", OURS, "--timeout=60s")
-    kept = kubectl("get", f"{MADE},persistentvolumeclaims", "-l", OURS, "-o=name").splitlines()
-    assert sorted(kept) == [
+    kept = [
         *(f"persistentvolumeclaim/data-production-store-db-{ordinal}" for ordinal in range(3)),
         "persistentvolumeclaim/production-store-db-backup",
+        # Patroni's state is kept with the volumes.
+        *(f"service/production-store-db-{each}" for each in ("config", "failover", "sync")),
     ]
+    list_left = ("get", f"{MADE},persistentvolumeclaims", "-l", OURS, "-o=name")
+    laptop.gatewright.until(
+        "only data is left", lambda: sorted(kubectl(*list_left).splitlines()) == kept
+    )
     laptop.plane.delete_namespace(NAMESPACE)
 
 

@@ -27,6 +27,7 @@ ORDER = (
     "installation",
     "kinds",
     "databases",
+    "fail_over",
     "policies_change",
     "mutants",
     "image",

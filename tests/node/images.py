@@ -89,7 +89,7 @@ def workloads() -> list[Image]:
     return [
         image("docker.io/nginxinc/nginx-unprivileged:1.29", DOCKERFILES / "web"),
         image(
-            "docker.io/library/postgres:17",
+            "docker.io/library/gatewright-postgresql:17",
             ROOT / "images/postgresql",
             DOCKERFILES / "postgres/Dockerfile",
         ),

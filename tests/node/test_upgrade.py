@@ -1,6 +1,7 @@
 """An upgrade from the previous release, and back: no call fails, no pod restarts, no verdict changes."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from tests.node.conftest import Figures
 from tests.node.installation import BAD, GOOD, PRODUCTION, Installation
 from tests.node.load import Load
 from tests.node.release import CHART
+from tests.node.test_databases import primary, sql_in, wait_ready
+from tests.node.test_fail_over import acknowledged_in, start_writer
 from tests.waiting import until
 
 pytestmark = [pytest.mark.node, pytest.mark.long]
 
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 NAMESPACE = "upgrade"
+DATABASE_IMAGE = "docker.io/library/gatewright-postgresql:17"
 WEB = "nginxinc/nginx-unprivileged:1.29"
 SMALL = {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
 TIER = {"replicas": 1, "image": WEB, "resources": SMALL}
@@ -41,6 +45,14 @@ KINDS = {
         "database": {"type": "postgresql", "version": "17", "storage": "1Gi", "replicas": 1},
         "cache": {"enabled": False},
         "monitoring": {"enabled": False},
+    },
+    "database.example.com/v1/PostgreSQL": {
+        "version": "17",
+        "storage": "1Gi",
+        "replicas": 2,
+        "resources": SMALL | {"limits": {"cpu": "1", "memory": "512Mi"}},
+        "users": [{"name": "app"}],
+        "databases": [{"name": "shop", "owner": "app"}],
     },
     "app.example.com/v1/AppStack": {"environment": "development", "frontend": TIER},
     "backup.example.com/v1/Backup": {
@@ -90,7 +102,11 @@ POLICIES = [
 
 
 # Pods that an upgrade replaces on purpose, by the beginning of their names, and what CHANGELOG.md says about it.
-REPLACED: dict[str, str] = {}
+REPLACED = {
+    "ecommerceplatform-db-": "Existing databases are taken over: each instance restarts once",
+    "postgresql-": "Existing databases are taken over: each instance restarts once",
+    "appstack-db-": "Existing databases are taken over: each instance restarts once",
+}
 
 
 def config_map(name: str, count: int) -> dict[str, Any]:
@@ -127,6 +143,9 @@ def released(bare: Installation, pytestconfig: pytest.Config) -> Installation:
     """The previous release with policies, exceptions and an object of every kind, which work."""
     available(pytestconfig, previous.sources)
     bare.node.have(previous.gatewright())
+    # The previous release uses the official image.
+    tag = ("images", "tag", "--force", DATABASE_IMAGE, "docker.io/library/postgres:17")
+    bare.node.machine.run("ctr", "--namespace", "k8s.io", *tag)
     bare.namespace("production")
     bare.namespace(NAMESPACE)
     chart = previous.sources() / "charts/gatewright"
@@ -203,6 +222,7 @@ def pods(installation: Installation) -> dict[str, tuple[str, int]]:
         )
         for pod in json.loads(listed)["items"]
         if pod["status"]["phase"] == "Running"
+        and pod["metadata"]["name"] != "writer"
         and not pod["metadata"]["name"].startswith(tuple(REPLACED))
     }
 
@@ -226,6 +246,9 @@ def reconciled(installation: Installation, name: str) -> None:
 def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figures) -> None:
     """Calls, pods, custom resources and verdicts are the same in the previous release and in this one."""
     assert [text for text in REPLACED.values() if text not in CHANGELOG.read_text()] == []
+    sql_in(released, NAMESPACE, "postgresql-0", "SET ROLE app; CREATE TABLE rows (id int)")
+    start_writer(released, NAMESPACE, "postgresql")
+    released.until("rows are written", lambda: len(acknowledged_in(released, NAMESPACE)) > 10)
     before, running = verdicts(released), pods(released)
     with Load(released) as load:
         released.release.install(PRODUCTION, chart=CHART)
@@ -234,6 +257,7 @@ def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figu
     assert load.failed == []
     assert verdicts(released) == before
     assert pods(released) == running
+    figure(f"the database of two instances: {taken_over(released)}")
     with Load(released) as load:
         released.release.helm("rollback", "gatewright", "1", "--wait")
         reconciled(released, "after-rollback")
@@ -244,3 +268,26 @@ def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figu
     released.cluster.kubectl("delete", "clusteradmissionpolicy", "few-options")
     released.cluster.kubectl("delete", "namespace", NAMESPACE)
     released.remove()
+
+
+def taken_over(installation: Installation) -> str:
+    """Check that Patroni runs the database, with each acknowledged row; delete it, and return the figures.
+
+    The previous release would make its first instance the primary, whatever Patroni has chosen.
+    """
+    kubectl, rows = installation.cluster.kubectl, acknowledged_in(installation, NAMESPACE)
+    leader = lambda: primary(installation, NAMESPACE, "postgresql")  # noqa: E731
+    installation.until("a primary under Patroni", lambda: leader() == "postgresql-0", within=240)
+    under = lambda: acknowledged_in(installation, NAMESPACE)[-1][0]  # noqa: E731
+    installation.until("more rows", lambda: under() > rows[-1][0] + 100, within=240)
+    wait_ready(installation, "postgresql/postgresql", NAMESPACE)
+    times = [time for _, time in acknowledged_in(installation, NAMESPACE)]
+    written = {row for row, _ in acknowledged_in(installation, NAMESPACE)}
+    stored = sql_in(installation, NAMESPACE, leader(), "SELECT id FROM rows").split()
+    assert written <= set(map(int, stored))
+    slices = ("get", "endpointslices", "-l", "kubernetes.io/service-name=postgresql")
+    assert len(kubectl(*slices, "-n", NAMESPACE, "-o", "name").split()) == 1
+    longest = max(later - earlier for earlier, later in pairwise(times))
+    figures = f"{len(written)} rows, none lost, {longest:.1f} s without one, primary {leader()}"
+    kubectl("delete", "pod/writer", "postgresql/postgresql", "-n", NAMESPACE)
+    return figures

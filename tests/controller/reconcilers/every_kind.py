@@ -259,6 +259,9 @@ class World:
 
     def _make_ready(self, resource: Resource, child: JsonObject) -> None:
         name, generation = child["metadata"]["name"], child["metadata"].get("generation")
+        if resource.kind == "Endpoints":
+            self._lead(resource, child)
+            return
         status: JsonObject = {}
         if resource.kind in RUNNING:
             count = child["spec"]["replicas"]
@@ -282,11 +285,21 @@ class World:
                 "namespace": NAMESPACE,
                 **child["spec"]["template"]["metadata"],
             }
-            self.server.apply(POD, {"metadata": pod}, "kubelet")
+            account = child["spec"]["template"]["spec"].get("serviceAccountName", "default")
+            self.server.apply(
+                POD, {"metadata": pod, "spec": {"serviceAccountName": account}}, "kubelet"
+            )
             conditions = [{"type": "Ready", "status": "True"}]
             self.server.change(
                 POD, f"{name}-0", {"status": {"conditions": conditions}}, NAMESPACE, "status"
             )
+
+    def _lead(self, resource: Resource, endpoints: JsonObject) -> None:
+        """Make the first instance of a database the leader, as Patroni does."""
+        name = endpoints["metadata"]["name"]
+        leader = {"leader": f"{name}-0"}
+        if name == self.case.name and "leader" not in endpoints["metadata"]["annotations"]:
+            self.server.change(resource, name, {"metadata": {"annotations": leader}}, NAMESPACE)
 
 
 def templates(value: Any) -> Iterator[JsonObject]:

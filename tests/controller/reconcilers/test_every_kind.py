@@ -11,6 +11,8 @@ from gatewright.testing import ApiServer
 from kube.resource import JsonObject, Resource
 from tests.controller.reconcilers.every_kind import KINDS, NAMESPACE, Case, World, cases
 
+# Fields that children have: an edit changes the first one.
+EDITABLE = ("data", "spec", "rules", "subjects", "automountServiceAccountToken")
 SAME = {"test-app", "test-webapp", "test-db", "staging-platform", "of-a-class", "tea-or-coffee"}
 
 
@@ -59,7 +61,7 @@ async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
     """`kubectl wait --for=condition=Ready` ends; another pass sends no write.
 
     Children have their owner's label. Each has one controlling owner with blockOwnerDeletion,
-    except claims, which outlive their parent.
+    except claims and Patroni's state, which outlive their parent.
     """
     async with serving(case) as world:
         await world.settle()
@@ -79,7 +81,7 @@ async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
         "blockOwnerDeletion": True,
     }
     for resource, child in world.children():
-        expected = [] if resource.kind == "PersistentVolumeClaim" else [owner]
+        expected = [] if outlives(resource, child) else [owner]
         assert child["metadata"].get("ownerReferences", []) == expected, name_of(resource, child)
 
 
@@ -138,6 +140,13 @@ async def test_an_object_being_deleted_gets_no_children(case: Case) -> None:
         assert world.parent()["metadata"]["finalizers"] == ["example.com/held"]
 
 
+def outlives(resource: Resource, child: JsonObject) -> bool:
+    """Whether a child stays when its parent is deleted: volumes, and the state of Patroni."""
+    state = child["metadata"]["name"].endswith(("-config", "-failover", "-sync"))
+    is_state = resource.kind == "Endpoints" or (resource.kind == "Service" and state)
+    return resource.kind == "PersistentVolumeClaim" or is_state
+
+
 def name_of(resource: Resource, child: JsonObject) -> str:
     """Kind and name of a child."""
     return f"{resource.kind} {child['metadata']['name']}"
@@ -163,8 +172,11 @@ def an_edit(object: JsonObject) -> JsonObject:
     """Return a valid patch that changes a field which the parent sets."""
     if (object["apiVersion"], object["kind"]) in KINDS:
         return {"metadata": {"labels": dict.fromkeys(object["metadata"]["labels"], "edited")}}
-    field = "data" if "data" in object else "spec"
-    return {field: changed_leaf(object[field])}
+    (field, *_) = (each for each in EDITABLE if each in object)
+    value = object[field]
+    if isinstance(value, dict):
+        return {field: changed_leaf(value)}
+    return {field: not value if isinstance(value, bool) else []}
 
 
 def changed_leaf(value: Any) -> Any:

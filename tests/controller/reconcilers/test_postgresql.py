@@ -10,7 +10,15 @@ import pytest
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.reconcilers.resources import CLAIM, JOB, POD, STORAGE_CLASS
+from controller.reconcilers.resources import (
+    CLAIM,
+    ENDPOINT_SLICE,
+    ENDPOINTS,
+    JOB,
+    POD,
+    SERVICE,
+    STORAGE_CLASS,
+)
 from controller.runtime.plan import (
     Apply,
     ApplyFields,
@@ -61,6 +69,9 @@ def planned(
     for each in found:
         resource = {
             "Pod": POD,
+            "Endpoints": ENDPOINTS,
+            "EndpointSlice": ENDPOINT_SLICE,
+            "Service": SERVICE,
             "Job": JOB,
             "PersistentVolumeClaim": CLAIM,
             "StorageClass": STORAGE_CLASS,
@@ -164,9 +175,22 @@ def claim(
     }
 
 
-def pod(ready: str = "True") -> JsonObject:
-    """The primary."""
-    return child("Pod", "shop-0", status={"conditions": [{"type": "Ready", "status": ready}]})
+def pod(
+    ready: str = "True", name: str = "shop-0", account: str = "shop-gatewright-patroni"
+) -> JsonObject:
+    """An instance; those of an earlier release have the account `default`."""
+    status = {"conditions": [{"type": "Ready", "status": ready}]}
+    found = child("Pod", name, spec={"serviceAccountName": account}, status=status)
+    return {**found, "metadata": {**found["metadata"], "labels": LABELS}}
+
+
+def endpoints(name: str = "shop", **annotations: str) -> JsonObject:
+    """Endpoints in which Patroni keeps its state."""
+    found = child("Endpoints", name)
+    return {**found, "metadata": {**found["metadata"], "annotations": annotations}}
+
+
+LED = endpoints(leader="shop-0")
 
 
 def expandable(allowed: bool = True) -> JsonObject:
@@ -177,8 +201,9 @@ def expandable(allowed: bool = True) -> JsonObject:
 ALL_THERE = [
     child("Secret", "shop-credentials"),
     stateful_set(),
-    child("Service", "shop"),
-    child("Service", "shop-headless"),
+    child("Service", "shop", spec={}),
+    child("Service", "shop-headless", spec={}),
+    child("Service", "shop-read", spec={}),
 ]
 
 
@@ -188,8 +213,9 @@ ALL_THERE = [
         ([], [], [], "Pending"),
         (ALL_THERE[:1], [], ["credentials"], "Pending"),
         ([*ALL_THERE[:1], stateful_set(0)], [pod("False")], ["credentials"], "Deploying"),
-        (ALL_THERE[:2], [pod()], ["credentials", "database", "instances"], "Running"),
-        (ALL_THERE, [pod()], ["credentials", "database", "service", "instances"], "Running"),
+        (ALL_THERE[:2], [pod()], ["credentials", "instances"], "Deploying"),
+        (ALL_THERE[:2], [pod(), LED], ["credentials", "database", "instances"], "Running"),
+        (ALL_THERE, [pod(), LED], ["credentials", "database", "service", "instances"], "Running"),
     ],
 )
 def test_each_step_waits_for_the_one_before(
@@ -233,7 +259,7 @@ def test_passwords_are_generated_once_and_never_planned() -> None:
 
 
 def test_the_instances_are_a_stateful_set() -> None:
-    """Its first container is postgres; versions, sizes and replicas are those of the spec; it has no rights."""
+    """Its first container is postgres; versions, sizes and replicas are those of the spec."""
     plan = planned(replicas=3, storage="5Gi", storageClassName="fast")
     (object,) = made(plan, "StatefulSet")
     spec, template = object["spec"], object["spec"]["template"]["spec"]
@@ -248,7 +274,10 @@ def test_the_instances_are_a_stateful_set() -> None:
         "storageClassName": "fast",
     }
     (container,) = template["containers"]
-    assert (container["name"], container["image"]) == ("postgres", "r.example/postgres:14")
+    assert (container["name"], container["image"]) == (
+        "postgres",
+        "r.example/gatewright-postgresql:14",
+    )
     environment = {
         each["name"]: each.get("value") or each["valueFrom"] for each in container["env"]
     }
@@ -256,9 +285,9 @@ def test_the_instances_are_a_stateful_set() -> None:
     assert environment["POSTGRES_PASSWORD"] == {
         "secretKeyRef": {"name": "shop-credentials", "key": "password"}
     }
-    assert container["livenessProbe"]["exec"]["command"] == ["pg_isready", "--quiet"]
-    ready = ["bash", "/etc/gatewright/ready.sh"]
-    assert container["readinessProbe"]["exec"]["command"] == ready
+    assert container["command"] == ["bash", "/etc/gatewright/start.sh"]
+    assert container["livenessProbe"]["httpGet"] == {"path": "/liveness", "port": "patroni"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readiness", "port": "patroni"}
     (drains,) = made(plan, "PodDisruptionBudget")
     assert drains["spec"] == {
         "maxUnavailable": 1,
@@ -269,9 +298,7 @@ def test_the_instances_are_a_stateful_set() -> None:
         "limits": {"cpu": "1", "memory": "1Gi"},
     }
     assert template["securityContext"]["runAsUser"] == template["securityContext"]["fsGroup"] == 999
-    for each in (*template["initContainers"], container):
-        assert each["securityContext"]["readOnlyRootFilesystem"]
-        assert each["resources"]["limits"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
     assert template["automountServiceAccountToken"] is False
 
 
@@ -291,17 +318,147 @@ def test_a_recreated_secret_restarts_the_instances() -> None:
         assert template["metadata"]["annotations"] == expected
 
 
-def test_the_services_lead_to_all_and_to_the_primary() -> None:
-    """The headless Service publishes pods that are not ready: a standby must find a busy primary."""
-    of_all, of_primary = (each["spec"] for each in made(planned(), "Service"))
-    assert (of_all["clusterIP"], of_all["publishNotReadyAddresses"]) == ("None", True)
-    assert of_primary["selector"] == {
-        **of_all["selector"],
-        "statefulset.kubernetes.io/pod-name": "shop-0",
-    }
-    assert of_primary["ports"] == [
-        {"name": "postgresql", "port": 5432, "targetPort": 5432, "protocol": "TCP"}
+def test_only_the_database_container_has_a_token() -> None:
+    """It is the token of an account that may do what Patroni does, on objects of these names."""
+    plan = planned(monitoring={"enabled": True})
+    template = made(plan, "StatefulSet")[0]["spec"]["template"]["spec"]
+    assert (template["serviceAccountName"], template["automountServiceAccountToken"]) == (
+        "shop-gatewright-patroni",
+        False,
+    )
+    mounting = [
+        container["name"]
+        for container in template["containers"]
+        if any(each["name"] == "token" for each in container["volumeMounts"])
     ]
+    assert mounting == ["postgres"]
+    (role,), (binding,) = made(plan, "Role"), made(plan, "RoleBinding")
+    stores = ["shop", "shop-config", "shop-failover", "shop-sync"]
+    pods = [f"shop-{ordinal}" for ordinal in range(5)]
+    assert [
+        (rule["resources"], rule["verbs"], rule.get("resourceNames")) for rule in role["rules"]
+    ] == [
+        (["endpoints"], ["list", "watch"], None),
+        (["endpoints"], ["get", "patch"], stores),
+        (["pods"], ["list", "watch"], None),
+        (["pods"], ["patch"], pods),
+    ]
+    assert (binding["roleRef"]["name"], binding["subjects"][0]["name"]) == (
+        "shop-gatewright-patroni",
+        "shop-gatewright-patroni",
+    )
+
+
+def test_the_state_of_patroni_outlives_the_object() -> None:
+    """Each Endpoints but the primary's has a Service of its name, without which it is garbage."""
+    plan = planned(children=ALL_THERE, found=[endpoints("shop-config", config="{}")])
+    kept = [
+        (each.object["kind"], each.object["metadata"]["name"])
+        for each in writes(plan, "database")
+        if isinstance(each, CreateOnly) and each.adopt_labels
+    ]
+    stores = ("config", "failover", "sync")
+    assert kept == [
+        ("Endpoints", "shop"),
+        *((kind, f"shop-{name}") for name in stores for kind in ("Service", "Endpoints")),
+    ]
+    (patch,) = (each for each in writes(plan, "database") if isinstance(each, ApplyFields))
+    settings = json.loads(patch.fields["metadata"]["annotations"]["config"])
+    assert (settings["ttl"], settings["failsafe_mode"], settings["synchronous_mode"]) == (
+        20,
+        True,
+        True,
+    )
+    assert settings["postgresql"]["parameters"] == {
+        "max_wal_size": "1024MB",
+        "wal_keep_size": "512MB",
+    }
+
+
+OLD = [pod(account="default"), pod(name="shop-1", account="default")]
+FIRST_NEW = [pod(), pod(name="shop-1", account="default")]
+ROLLING = {"type": "RollingUpdate"}
+DEFAULTED = {**ROLLING, "rollingUpdate": {"partition": 0}}
+HOLD = {**ROLLING, "rollingUpdate": {"partition": 5}}
+ON_DELETE = {"type": "OnDelete"}
+
+
+@pytest.mark.parametrize(
+    ("pods", "led", "before", "after", "deleted"),
+    [
+        ([], False, DEFAULTED, ROLLING, []),
+        ([pod(), pod(name="shop-1")], False, DEFAULTED, ROLLING, []),
+        (OLD, False, DEFAULTED, HOLD, []),
+        (OLD, False, HOLD, ON_DELETE, []),
+        (OLD, False, ON_DELETE, ON_DELETE, ["shop-0"]),
+        # A lock of before a return to the earlier release counts for nothing.
+        (OLD, True, ON_DELETE, ON_DELETE, ["shop-0"]),
+        (FIRST_NEW, False, ON_DELETE, ON_DELETE, []),
+        (FIRST_NEW, True, ON_DELETE, ROLLING, []),
+    ],
+)
+def test_the_primary_of_an_earlier_release_is_taken_over_first(
+    pods: list[JsonObject], led: bool, before: JsonObject, after: JsonObject, deleted: list[str]
+) -> None:
+    """A standby without a leader would make itself a second primary: it waits until there is one."""
+    stored = stateful_set(len(pods))
+    stored["spec"]["template"] = {"spec": {"serviceAccountName": "shop-gatewright-patroni"}}
+    stored["spec"]["updateStrategy"] = before
+    plan = planned(children=[stored], found=[*pods, *([LED] if led else [])])
+    (object,) = made(plan, "StatefulSet")
+    assert object["spec"]["updateStrategy"] == after
+    deletes = [each for each in writes(plan, "database") if isinstance(each, Delete)]
+    assert [each.reference.name for each in deletes] == deleted
+
+
+def test_the_old_primary_stays_until_its_successor_has_patroni() -> None:
+    """The StatefulSet controller would create it again from the old template."""
+    old = stateful_set()
+    old["spec"]["template"] = {"spec": {}}
+    unseen = stateful_set()
+    unseen["spec"]["template"] = {"spec": {"serviceAccountName": "shop-gatewright-patroni"}}
+    unseen["metadata"]["generation"] = 2
+    for stored in (old, unseen):
+        stored["spec"]["updateStrategy"] = ON_DELETE
+        plan = planned(children=[stored], found=[pod(account="default")])
+        assert not [each for each in writes(plan, "database") if isinstance(each, Delete)]
+
+
+def test_slices_of_the_earlier_selector_are_deleted() -> None:
+    """No controller deletes them, and they would lead to an instance that is no primary."""
+
+    def slice_of(name: str, **labels: str) -> JsonObject:
+        found = child("EndpointSlice", name)
+        return {**found, "metadata": {**found["metadata"], "labels": labels}}
+
+    managed, service = "endpointslice.kubernetes.io/managed-by", "kubernetes.io/service-name"
+    by_selector = "endpointslice-controller.k8s.io"
+    by_mirror = "endpointslicemirroring-controller.k8s.io"
+    slices = [
+        slice_of("stale", **{managed: by_selector, service: "shop"}),
+        slice_of("mirrored", **{managed: by_mirror, service: "shop"}),
+        slice_of("pods", **{managed: by_selector, service: "shop-headless"}),
+    ]
+    for spec, names in (({"selector": {"a": "b"}}, []), ({}, ["stale"])):
+        plan = planned(children=[child("Service", "shop", spec=spec)], found=slices)
+        deletes = [each for each in writes(plan, "service") if isinstance(each, Delete)]
+        assert [each.reference.name for each in deletes] == names
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_the_services_lead_to_all_to_the_primary_and_to_standbys(replicas: int) -> None:
+    """The primary's has no selector, since Patroni writes its address; one instance serves reads, too."""
+    services = {
+        each["metadata"]["name"]: each["spec"]
+        for each in made(planned(replicas=replicas), "Service")
+    }
+    of_all, reads = services["shop-headless"], services["shop-read"]
+    assert (of_all["clusterIP"], of_all["publishNotReadyAddresses"]) == ("None", True)
+    standbys = {"database.example.com/role": "replica"} if replicas > 1 else {}
+    assert reads["selector"] == {**of_all["selector"], **standbys}
+    assert services["shop"] == {
+        "ports": [{"name": "postgresql", "port": 5432, "targetPort": 5432, "protocol": "TCP"}]
+    }
 
 
 def test_monitoring_is_an_exporter_beside_each_instance() -> None:
@@ -320,7 +477,10 @@ def test_monitoring_is_an_exporter_beside_each_instance() -> None:
             "value": "host=/var/run/postgresql user=exporter dbname=postgres sslmode=disable",
         }
     ]
-    assert [each["name"] for each in made(plan, "Service")[0]["spec"]["ports"]] == [
+    (headless,) = (
+        each for each in made(plan, "Service") if each["metadata"]["name"] == "shop-headless"
+    )
+    assert [each["name"] for each in headless["spec"]["ports"]] == [
         "postgresql",
         "metrics",
     ]
@@ -402,7 +562,10 @@ def test_changes_that_volumes_do_not_allow_are_rejected(
         ("Refused", refused) if refused else None
     )
     (object,) = made(plan, "StatefulSet")
-    assert object["spec"]["template"]["spec"]["containers"][0]["image"] == "r.example/postgres:14"
+    assert (
+        object["spec"]["template"]["spec"]["containers"][0]["image"]
+        == "r.example/gatewright-postgresql:14"
+    )
     if children:
         template = next(each for each in children if each["kind"] == "StatefulSet")["spec"][
             "volumeClaimTemplates"
@@ -520,10 +683,8 @@ def test_a_lost_primary_is_reported() -> None:
             "observedGeneration": 1,
             "conditions": [{**available, "status": status, "message": ""}],
         }
-        plan = planned(children=ALL_THERE, found=[pod("False")], status=stored)
-        note = (
-            "pod shop-0 is not ready: nothing can be written, and no other instance takes its place"
-        )
+        plan = planned(children=ALL_THERE, found=[pod("False"), LED], status=stored)
+        note = "pod shop-0, the primary, is not ready: another instance takes its place within 25 s"
         assert (step_of(plan, "database").condition, step_of(plan, "database").note) == (
             "PrimaryAvailable",
             note,
@@ -548,6 +709,7 @@ def test_users_and_databases_are_created_by_a_job() -> None:
         "PGHOST": "shop",
         "PGPORT": "5432",
         "PGUSER": "postgres",
+        "PGCONNECT_TIMEOUT": "10",
         "PGPASSWORD": None,
         "DATABASES": "shop app",
     }
@@ -767,7 +929,8 @@ def removal(policy: str, *, status: JsonObject | None = None) -> tuple[bool, lis
         stored = child("StatefulSet", "shop", spec=spec, status=status)
         stored["metadata"]["generation"] = 2
         children.append(stored)
-    found = [claim(), claim(ordinal=1, component="backup")]
+    state = [endpoints("shop-config"), child("Service", "shop-config"), child("Service", "shop")]
+    found = [claim(), claim(ordinal=1, component="backup"), *state]
     plan = planned(metadata=ENDING, children=children, found=found, deletionPolicy=policy, **LOCAL)
     step = next(each for each in plan.steps if each.name == "removal of volumes")
     written = [f"{type(each).__name__} {each.reference.name}" for each in step.writes]  # type: ignore[union-attr]
@@ -776,7 +939,8 @@ def removal(policy: str, *, status: JsonObject | None = None) -> tuple[bool, lis
 
 def test_volumes_and_dumps_are_deleted_only_on_request() -> None:
     """From its creation, a finalizer keeps the object until they are deleted."""
-    deletes = ["Delete data-shop-0", "Delete data-shop-1"]
+    state = ["Delete shop-config"] * 2
+    deletes = ["Delete data-shop-0", "Delete data-shop-1", *state]
     stop, gone = "ApplyFields shop", {"observedGeneration": 2, "replicas": 0}
     assert removal("Retain") == (True, [])
     assert removal("Retain", status=gone) == (True, [])
@@ -805,6 +969,15 @@ async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     assert server.writes == [
         "create secrets default/shop-credentials",
         "apply configmaps default/shop-scripts",
+        "apply serviceaccounts default/shop-gatewright-patroni",
+        "apply roles default/shop-gatewright-patroni",
+        "apply rolebindings default/shop-gatewright-patroni",
+        "create endpoints default/shop",
+        *(
+            f"create {resource} default/shop-{name}"
+            for name in ("config", "failover", "sync")
+            for resource in ("services", "endpoints")
+        ),
         "apply statefulsets default/shop",
         "apply poddisruptionbudgets default/shop",
         "apply postgresqls/status default/shop",
@@ -816,6 +989,8 @@ async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     }
     up = {"conditions": [{"type": "Ready", "status": "True"}]}
     server.create(POD, {"metadata": {"name": "shop-0", "namespace": "default", "labels": labels}})
+    leader = {"metadata": {"annotations": {"leader": "shop-0"}}}
+    server.change(ENDPOINTS, "shop", leader, "default")
     server.change(POD, "shop-0", {"status": up}, "default", "status")
     server.change(
         POSTGRESQL.owned(child("StatefulSet", "shop")),
@@ -836,6 +1011,7 @@ async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     assert server.writes[count:] == [
         "apply services default/shop-headless",
         "apply services default/shop",
+        "apply services default/shop-read",
         "create persistentvolumeclaims default/shop-backup",
         "apply cronjobs default/shop-backup",
         "apply postgresqls/status default/shop",

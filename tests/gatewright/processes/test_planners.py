@@ -269,7 +269,7 @@ def test_every_image_chosen_by_a_planner_is_known(registry):
     names = {each.rpartition("/")[2].partition(":")[0] for each in chosen}
     assert names == {
         "pause",
-        "postgres",
+        "gatewright-postgresql",
         "postgres-exporter",
         "rabbitmq",
         "valkey",

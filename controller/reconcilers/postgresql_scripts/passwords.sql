@@ -1,8 +1,8 @@
--- What the primary has before anybody can reach it: our own roles, with the passwords of the Secret.
+-- The roles of a primary, with the passwords of the Secret.
 \set VERBOSITY terse
 \set password `printenv POSTGRES_PASSWORD`
 \set replication_password `printenv REPLICATION_PASSWORD`
--- No standby can connect meanwhile: a commit that waits for one (synchronous_standby_names) would never end.
+-- A standby may need the new password to connect, and a synchronous commit would wait for it.
 SET synchronous_commit = local;
 SET log_statement = 'none';
 SET log_min_error_statement = 'panic';

@@ -1,0 +1,37 @@
+#!/bin/bash
+# Starts an instance: Patroni decides whether it becomes the primary, and starts PostgreSQL.
+set -euo pipefail
+umask 077
+export LC_ALL=C
+
+# Without a trap, the first process of a container ignores SIGTERM, and Python sets its own late: a pod that is deleted
+# while it starts would run on until it is killed.
+child=
+trap 'if [ "$child" ]; then kill -TERM "$child"; else exit 143; fi' TERM
+run() {
+  local code=0
+  "$@" &
+  child=$!
+  while kill -0 "$child" 2>/dev/null; do
+    wait "$child" && code=0 || code=$?
+  done
+  child=
+  return "$code"
+}
+
+version=$(postgres --version | awk '{print $3}')
+version=${version%%[!0-9]*}
+if [ -s "$PGDATA/PG_VERSION" ] && [ "$(<"$PGDATA/PG_VERSION")" != "$version" ]; then
+  echo "the data is of PostgreSQL $(<"$PGDATA/PG_VERSION"), this is $version; give the resource its old version back" >&2
+  exit 1
+fi
+# a kubelet that applies an fsGroup to a restored or cloned volume leaves 2770, with which no server starts
+if [ -d "$PGDATA" ]; then chmod 0700 "$PGDATA"; fi
+# A standby of a release without Patroni would make itself the primary beside the old one, or with older data.
+if [ -e "$PGDATA/standby.signal" ] && [ ! -e "$PGDATA/patroni.dynamic.json" ]; then
+  run python3 /etc/gatewright/await_leader.py
+fi
+host=$POD_IP
+if [[ $host = *:* ]]; then host="[$host]"; fi
+export PATRONI_RESTAPI_CONNECT_ADDRESS=$host:8008 PATRONI_POSTGRESQL_CONNECT_ADDRESS=$host:$PGPORT
+run patroni /etc/gatewright/patroni.yml
