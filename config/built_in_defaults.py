@@ -59,13 +59,13 @@ def _fill(value: Any, code: str) -> Any:
     if type.inner == METADATA:
         return {key: each for key, each in value.items() if each not in (None, {}, [])}
     found = {
-        key: each
-        for key, each in value.items()
-        if each is not None and not (key in omitted and each in ("", 0, [], {}))
+        key: item
+        for key, item in value.items()
+        if item is not None and not (key in omitted and item in ("", 0, [], {}))
     }
     found |= {
-        key: copy.deepcopy(each)
-        for key, each in defaults_of(type.inner).items()
+        key: copy.deepcopy(default)
+        for key, default in defaults_of(type.inner).items()
         if key not in found and key not in CONDITIONAL.get(type.inner, ())
     }
     if complete := RULES.get(type.inner):

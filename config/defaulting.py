@@ -51,9 +51,9 @@ def fill_defaults(value: Any, schema: JsonObject) -> Any:
         if item is not None or "default" not in properties.get(key, {})
     }
     missing = {
-        key: each["default"]
-        for key, each in properties.items()
-        if "default" in each and key not in present
+        key: property["default"]
+        for key, property in properties.items()
+        if "default" in property and key not in present
     }
     return {
         key: fill_defaults(item, properties.get(key, others))

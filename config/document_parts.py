@@ -91,18 +91,18 @@ def _skip(expression: re.Pattern[str], text: str, begin: int) -> int:
 def _split_yaml(text: str, begin: int) -> Iterator[DocumentPart]:
     rest, offset = text[begin:], begin
     line = text.count("\n", 0, begin)
-    for found in SEPARATOR.finditer(rest):
-        content = found[1].strip()
+    for separator in SEPARATOR.finditer(rest):
+        content = separator[1].strip()
         is_separator = not content or content[0] == "#"
-        if not is_separator and not found[1][0].isspace():
-            at = line + text.count("\n", begin, offset + found.start())
+        if not is_separator and not separator[1][0].isspace():
+            at = line + text.count("\n", begin, offset + separator.start())
             raise UnusableError(at, f"not YAML: a document begins with --- alone, not ---{content}")
-        if is_separator and DIRECTIVES.fullmatch(text, begin, offset + found.start()):
+        if is_separator and DIRECTIVES.fullmatch(text, begin, offset + separator.start()):
             continue
-        end = offset + found.start()
+        end = offset + separator.start()
         yield _part(text, begin, end, line)
         # `--- text` is a document that begins on the line of its separator.
-        after = offset + found.end() if is_separator else end
+        after = offset + separator.end() if is_separator else end
         line += text.count("\n", begin, after)
         begin = after
     yield _part(text, begin, len(text), line)

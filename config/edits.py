@@ -34,9 +34,9 @@ def edited(text: str, edits: Iterable[TextEdit]) -> str:
     A text with CRLF gets no other line ends.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    for each in sorted(edits, key=lambda each: each.start, reverse=True):
-        new = each.text.replace("\r\n", "\n").replace("\n", newline)
-        text = text[: each.start] + new + text[each.end :]
+    for edit in sorted(edits, key=lambda each: each.start, reverse=True):
+        new = edit.text.replace("\r\n", "\n").replace("\n", newline)
+        text = text[: edit.start] + new + text[edit.end :]
     return text
 
 
@@ -52,7 +52,7 @@ def changed(value: Any, path: Sequence[PathElement], new: Any) -> Any:
         return [*value, new]
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return [
-            changed(each, rest, new) if index == step else each for index, each in enumerate(value)
+            changed(item, rest, new) if index == step else item for index, item in enumerate(value)
         ]
     if not isinstance(value, dict | None) or isinstance(step, int):
         raise EditError("no such field")

@@ -77,7 +77,7 @@ def faults(
         # Another variant of the union matched the value and found errors in it.
         if type == "literal_error":
             return path in values or any(
-                each.startswith((f"{path}.", f"{path}[")) for each in within
+                other_path.startswith((f"{path}.", f"{path}[")) for other_path in within
             )
         return type.endswith("_type") and path in matched
 
@@ -156,9 +156,9 @@ def _branches(annotation: Any) -> list[Any]:
         return [annotation]
     return [
         branch
-        for each in get_args(annotation)
-        if each is not type(None)
-        for branch in _branches(each)
+        for argument in get_args(annotation)
+        if argument is not type(None)
+        for branch in _branches(argument)
     ]
 
 

@@ -126,6 +126,6 @@ def _effective_pairs(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.N
     for key, value in node.value:
         if key.tag == MERGE:
             merged = value.value if isinstance(value, yaml.SequenceNode) else (value,)
-            for each in reversed(merged):
-                yield from _effective_pairs(each)
+            for mapping in reversed(merged):
+                yield from _effective_pairs(mapping)
     yield from (pair for pair in node.value if pair[0].tag != MERGE)

@@ -92,7 +92,8 @@ def collect(schema: Mapping[str, Any], name: str, types: dict[str, SchemaFields]
     atomic = "!" if schema.get("x-kubernetes-map-type") == "atomic" else ""
     if properties := schema.get("properties"):
         types[name] = {
-            field: collect(each, f"{name}.{field}", types) for field, each in properties.items()
+            field: collect(property, f"{name}.{field}", types)
+            for field, property in properties.items()
         }
         return f"~{name}" if is_open else f"{atomic}{name}"
     if isinstance(items := schema.get("items"), Mapping):
@@ -108,21 +109,23 @@ def collect_demands(schema: Mapping[str, Any], name: str, demands: dict[str, Typ
     """Add what an OpenAPI schema demands of the type `name`, and of nested types, by type."""
     properties = schema.get("properties", {})
     filled = {
-        field for field, each in properties.items() if each.get("nullable") or "default" in each
+        field
+        for field, property in properties.items()
+        if property.get("nullable") or "default" in property
     }
     values = {
         field: found
-        for field, each in properties.items()
-        if (found := each.get("enum") or (each.get("items") or {}).get("enum"))
+        for field, property in properties.items()
+        if (found := property.get("enum") or (property.get("items") or {}).get("enum"))
     }
     required = tuple(each for each in schema.get("required", ()) if each not in filled)
     if required or values:
         demands[name] = TypeRules(required, values)
-    for field, each in properties.items():
-        collect_demands(each, f"{name}.{field}", demands)
-    for each in (schema.get("items"), schema.get("additionalProperties")):
-        if isinstance(each, Mapping):
-            collect_demands(each, name, demands)
+    for field, property in properties.items():
+        collect_demands(property, f"{name}.{field}", demands)
+    for subschema in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(subschema, Mapping):
+            collect_demands(subschema, name, demands)
 
 
 def root_type(api_version: str, kind: str) -> str | None:
@@ -293,9 +296,9 @@ def _defaults(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mappi
         yield name, found
     below = [(each, f"{name}.{field}") for field, each in properties.items()]
     below += [(schema.get(key), name) for key in ("items", "additionalProperties")]
-    for each, path in below:
-        if isinstance(each, Mapping):
-            yield from _defaults(each, path)
+    for subschema, path in below:
+        if isinstance(subschema, Mapping):
+            yield from _defaults(subschema, path)
 
 
 def _defined(objects: Iterable[Any]) -> Iterator[tuple[str, JsonObject]]:

@@ -51,8 +51,8 @@ def _several(value: Any) -> Any:
     values = value if isinstance(value, list | tuple) else [value]
     return [
         part
-        for each in values
-        for part in (each.split(",") if isinstance(each, str) else [each])
+        for given in values
+        for part in (given.split(",") if isinstance(given, str) else [given])
         if part
     ]
 

@@ -156,8 +156,8 @@ def _filtered_variable(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
     if not isinstance(inner, nodes.Name):
         raise _refuse(inner or node)
     value = _variable(inner, variables)
-    for each in reversed(filters):
-        value = _filter(each, value)
+    for filter in reversed(filters):
+        value = _filter(filter, value)
     return value
 
 

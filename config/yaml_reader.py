@@ -154,10 +154,10 @@ class _DocumentReader:
         """Add the fields of a merge key: kubectl lets it win over keys before it, kustomize not."""
         value = self.value(self._next())
         added = dict[str, Any]()
-        for each in value if isinstance(value, list) else (value,):
-            if not isinstance(each, dict):
+        for mapping in value if isinstance(value, list) else (value,):
+            if not isinstance(mapping, dict):
                 raise self._unusable(key, "<< must be an object, or a list of objects")
-            added = {**each, **added}
+            added = {**mapping, **added}
         before = merged | own
         for name, item in added.items():
             if name in before and _is_other(before[name], item):

@@ -50,15 +50,15 @@ class Discovery(Transport):
             Resource(
                 group["metadata"].get("name", ""),
                 version["version"],
-                each["resource"],
-                each["responseKind"]["kind"],
-                each["scope"] == "Namespaced",
+                resource["resource"],
+                resource["responseKind"]["kind"],
+                resource["scope"] == "Namespaced",
             )
-            for found in groups
-            for group in found.get("items") or ()
+            for group_list in groups
+            for group in group_list.get("items") or ()
             for version in group["versions"]
-            for each in version.get("resources") or ()
-            if "list" in each["verbs"]
+            for resource in version.get("resources") or ()
+            if "list" in resource["verbs"]
         )
 
     async def schemas(self, api_versions: Iterable[str]) -> list[JsonObject]:

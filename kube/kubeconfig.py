@@ -144,8 +144,8 @@ def document(file: Path) -> Mapping[str, Any]:
 def find(documents: Sequence[tuple[Path, Mapping[str, Any]]], kind: str, name: str) -> Section:
     """Return the first context, cluster or user of this name."""
     known: list[str] = []
-    for file, each in documents:
-        entries = each.get(f"{kind}s") or []
+    for file, document in documents:
+        entries = document.get(f"{kind}s") or []
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise CredentialsError(f"{file}: {kind}s must be a list of mappings")
         for entry in entries:

@@ -79,10 +79,10 @@ class Known:
             return
         if kind == ("", "Namespace"):
             self.set_labels(name, object["metadata"].get("labels"))
-        for each, found in self._found.items():
-            look_up = LOOK_UPS[each]
+        for look_up_name, objects in self._found.items():
+            look_up = LOOK_UPS[look_up_name]
             if look_up.includes(kind):
-                there = found.setdefault("" if look_up.everywhere else namespace, {})
+                there = objects.setdefault("" if look_up.everywhere else namespace, {})
                 there[kind[1], namespace, name] = look_up.shaped(object, namespace)
         match object:
             case {

@@ -39,10 +39,10 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     code, malformed fields take precedence over violations, and violations over failures.
     """
     denials = [
-        (outcome, each)
+        (outcome, violation)
         for outcome in verdict.outcomes
         if outcome.denies
-        for each in _find_reported(outcome)
+        for violation in _find_reported(outcome)
     ]
     lines: dict[str, str] = {}  # without duplicates, in order
     causes: list[dict[str, str]] = []
@@ -141,11 +141,11 @@ def _find_warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
         has_failed = outcome.error is not None and not outcome.denies
         if has_failed or (outcome.error is None and "Warn" in outcome.actions):
             yield from ((outcome.policy, each, "") for each in _find_reported(outcome))
-        for each in outcome.tolerated:
+        for violation in outcome.tolerated:
             yield (
                 outcome.policy,
-                each,
-                f" {TOLERATED} {each.expired}.)" if each.expired else f" {TOLERATED})",
+                violation,
+                f" {TOLERATED} {violation.expired}.)" if violation.expired else f" {TOLERATED})",
             )
 
 

@@ -49,10 +49,10 @@ def convert(object: JsonObject, desired: str) -> JsonObject:
             f"{desired[:256]}"
         )
     hub, up, down, _ = known
-    for each in (version, desired_version):
-        if each != hub and each not in up:
+    for asked in (version, desired_version):
+        if asked != hub and asked not in up:
             raise ConversionError(
-                f"{kind} has no version {each[:64]}; it has {', '.join(sorted({hub, *up}))}"
+                f"{kind} has no version {asked[:64]}; it has {', '.join(sorted({hub, *up}))}"
             )
     if version == desired_version:
         return object

@@ -33,11 +33,12 @@ def to_v1(old: JsonObject) -> JsonObject:
         spec["poll"] = _object(kept, "poll", AT_KEPT)
     if "options" in spec:
         rest: dict[str, list[JsonObject]] = {}
-        for each in reversed(_objects(kept, "options", AT_KEPT)):
-            rest.setdefault(_id(each), []).append(each)
+        for object in reversed(_objects(kept, "options", AT_KEPT)):
+            rest.setdefault(_id(object), []).append(object)
         options = _objects(spec, "options", "spec.")
         spec["options"] = [
-            {**(left.pop() if (left := rest.get(_id(each))) else {}), **each} for each in options
+            {**(left.pop() if (left := rest.get(_id(option))) else {}), **option}
+            for option in options
         ]
     return _replace(old, metadata, spec)
 

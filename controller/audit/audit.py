@@ -148,9 +148,9 @@ class Audit:
             raise next(iter(lister.unread.values()))
         if self._kubernetes:
             natives = await kubernetes_policies(lister)
-            for each in natives:
-                for path, text in each.faults:
-                    log.warning("%s is not audited: %s: %s", each.document.source, path, text)
+            for native in natives:
+                for path, text in native.faults:
+                    log.warning("%s is not audited: %s: %s", native.document.source, path, text)
             engine = joined(engine, (policy for each in natives for policy in each.policies))
         return ObjectJudge(engine.counting_exceptions(), known, now)
 
@@ -161,12 +161,14 @@ class Audit:
         covers = Counter[str]()
         number = 0
         verifier = ImageVerifier(judge, self._images) if self._images else None
-        async for each in existing(lister, [judge], self._excluded):
+        async for existing_object in existing(lister, [judge], self._excluded):
             number += 1
-            verdict = await verifier.verdict(each) if verifier else judge(*each)
+            verdict = (
+                await verifier.verdict(existing_object) if verifier else judge(*existing_object)
+            )
             for outcome in verdict.outcomes:
                 covers.update(outcome.covered)
-            judged = results_of(each.object, verdict, policies)
+            judged = results_of(existing_object.object, verdict, policies)
             if judged is not None:
                 found.add(judged)
             if number % YIELD_EVERY == 0:
@@ -196,14 +198,20 @@ class Audit:
         planned = changes(found, stored, {(each.group, each.kind) for each in lister.unread})
         there = {each.name for each in stored}
         writes = [
-            (each.namespace, partial(self._apply, each, now, is_there=each.uid in there))
-            for each in planned.apply
-        ]
-        for each in planned.delete:
-            delete = partial(
-                self._client.delete, kinds.of(each.namespace), each.name, each.namespace
+            (
+                planned_report.namespace,
+                partial(self._apply, planned_report, now, is_there=planned_report.uid in there),
             )
-            writes.append((each.namespace, partial(self._limit.send, delete)))
+            for planned_report in planned.apply
+        ]
+        for planned_report in planned.delete:
+            delete = partial(
+                self._client.delete,
+                kinds.of(planned_report.namespace),
+                planned_report.name,
+                planned_report.namespace,
+            )
+            writes.append((planned_report.namespace, partial(self._limit.send, delete)))
         refused: dict[str, ApiError] = {}
         for namespace, write in writes:
             if namespace in refused:

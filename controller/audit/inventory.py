@@ -47,14 +47,14 @@ async def existing(
 async def look_up(lister: Lister, *engines: Engine) -> Known:
     """Return the namespaces, and the look-ups of policies and planners, except `unread` ones."""
     known = Known()
-    async for each in lister.objects(NAMESPACE):
-        known.set_labels(each["metadata"]["name"], each["metadata"].get("labels"), each)
+    async for object in lister.objects(NAMESPACE):
+        known.set_labels(object["metadata"]["name"], object["metadata"].get("labels"), object)
     needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
     for name in sorted(needed & LOOK_UPS.keys()):
         resources = LOOK_UPS[name].resources
         for resource in resources:
-            async for each in lister.objects(resource):
-                known.add(each, each["metadata"].get("namespace", ""))
+            async for object in lister.objects(resource):
+                known.add(object, object["metadata"].get("namespace", ""))
         if not lister.unread.keys().isdisjoint(resources):
             known.forget(name)
     optional = {
@@ -65,9 +65,9 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
     }
     known.served = frozenset(
         [
-            (each.group, each.plural)
-            for each in sorted(optional)
-            if await lister.has(each) and await lister.client.serves(each)
+            (resource.group, resource.plural)
+            for resource in sorted(optional)
+            if await lister.has(resource) and await lister.client.serves(resource)
         ]
     )
     return known
@@ -79,8 +79,8 @@ def kinds_of(resources: Iterable[Resource]) -> list[Kind]:
     The first version in `resources` is the preferred one; it becomes the last of the kind.
     """
     served: dict[GroupKind, list[Resource]] = {}
-    for each in resources:
-        served.setdefault((each.group, each.kind), []).append(each)
+    for resource in resources:
+        served.setdefault((resource.group, resource.kind), []).append(resource)
     return [
         Kind(
             *group_kind,

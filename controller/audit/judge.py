@@ -36,9 +36,9 @@ class ObjectJudge:
         self._known, self._now = known, now
         self._judged_by = {
             kind: {
-                each.title
-                for each in engine.policies
-                if _judges(each, kind) and not each.policy.judges_owned
+                policy.title
+                for policy in engine.policies
+                if _judges(policy, kind) and not policy.policy.judges_owned
             }
             for kind in engine.judged_kinds
         }
@@ -89,8 +89,8 @@ class ObjectJudge:
         if kind not in self._judged_by:
             return True
         return any(
-            self._answers_for(kind, each)
-            for each in object["metadata"].get("ownerReferences") or ()
+            self._answers_for(kind, owner_reference)
+            for owner_reference in object["metadata"].get("ownerReferences") or ()
         )
 
     def _answers_for(self, kind: Kind, owner: JsonObject) -> bool:
@@ -112,11 +112,11 @@ def running_digests(pod: JsonObject) -> dict[str, str]:
     """
     found = dict[str, str]()
     for name in CONTAINER_LISTS:
-        for each in pod.get("status", {}).get(f"{name[:-1]}Statuses") or ():
+        for container_status in pod.get("status", {}).get(f"{name[:-1]}Statuses") or ():
             # docker's have a prefix: docker-pullable://
-            image = parsed(each.get("imageID", "").rpartition("://")[2])
+            image = parsed(container_status.get("imageID", "").rpartition("://")[2])
             if image is not None and image.digest:
-                found[each["name"]] = image.digest
+                found[container_status["name"]] = image.digest
     return found
 
 

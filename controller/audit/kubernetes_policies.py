@@ -24,12 +24,12 @@ MUTATING = tuple(
     Resource(
         GROUP,
         version,
-        each.plural.replace("validating", "mutating"),
-        f"Mutating{each.kind[10:]}",
+        resource.plural.replace("validating", "mutating"),
+        f"Mutating{resource.kind[10:]}",
         namespaced=False,
     )
     for version in ("v1", "v1beta1", "v1alpha1")
-    for each in VALIDATING
+    for resource in VALIDATING
 )
 LOST = "spec.policyName"  # the fault of a binding without its policy, which Kubernetes ignores
 
@@ -42,16 +42,18 @@ async def kubernetes_policies(lister: Lister, *, is_offline: bool = False) -> li
     found: dict[str, JsonObject] = {}
     for resource in (*VALIDATING, *(MUTATING if is_offline else ())):
         found |= {
-            title_of(each): each
-            async for each in lister.objects(resource)
-            if title_of(each) not in found
+            title_of(object): object
+            async for object in lister.objects(resource)
+            if title_of(object) not in found
         }
     if not found:
         return []
     served: dict[tuple[str, str], Resource] = {}
     resources = await lister.client.resources()
-    for each in resources:
-        served.setdefault((each.group, each.kind), each)  # the preferred version comes first
+    for resource in resources:
+        served.setdefault(
+            (resource.group, resource.kind), resource
+        )  # the preferred version comes first
     documents = [Document.of_object(document_of(each), title) for title, each in found.items()]
     params = {kind: served[kind] for kind in map(_param_kind, documents) if kind in served}
     for resource in params.values():

@@ -75,8 +75,8 @@ class Lister:
         if not await self.has(resource):
             return
         try:
-            async for each in self.list(resource, labels=labels):
-                yield each
+            async for object in self.list(resource, labels=labels):
+                yield object
         except NotFound:
             pass  # its CRD is not installed
         except Unreachable:

@@ -98,12 +98,12 @@ def changes(
     if len(kept) < judged.number:
         desired["", TRUNCATED] = truncated(judged, kept)
     apply = (
-        each
-        for key, each in desired.items()
-        if key not in there or there[key].digest != digest(each)
+        report
+        for key, report in desired.items()
+        if key not in there or there[key].digest != digest(report)
     )
     obsolete = (
-        each for key, each in there.items() if key not in desired and each.about not in unread
+        report for key, report in there.items() if key not in desired and report.about not in unread
     )
     return ReportChanges(tuple(apply), tuple(obsolete))
 
@@ -169,11 +169,13 @@ def report(judged: ObjectResults, format: ReportFormat, now: datetime) -> JsonOb
 def with_first_seen(new: JsonObject, old: Mapping[str, Any]) -> JsonObject:
     """Return a report whose results keep the time of their first occurrence in the stored one."""
     timestamps = {
-        _same(each): each["timestamp"] for each in old.get("results") or () if "timestamp" in each
+        _same(result): result["timestamp"]
+        for result in old.get("results") or ()
+        if "timestamp" in result
     }
     results = [
-        {**each, "timestamp": timestamps.get(_same(each), each["timestamp"])}
-        for each in new["results"]
+        {**result, "timestamp": timestamps.get(_same(result), result["timestamp"])}
+        for result in new["results"]
     ]
     return {**new, "results": results}
 

@@ -50,17 +50,19 @@ def results_of(
 
 
 def _results(verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Iterator[ReportResult]:
-    for each in findings(verdict.outcomes):
-        level: ReportLevel = "error" if each.violation is None else LEVELS[each.action]
-        bound = policies.get(each.policy)
+    for finding in findings(verdict.outcomes):
+        level: ReportLevel = "error" if finding.violation is None else LEVELS[finding.action]
+        bound = policies.get(finding.policy)
         if bound is None:  # from a kind's type or its planner
-            yield ReportResult(each.policy, "", each.path, each.message, level, "high", "kinds")
+            yield ReportResult(
+                finding.policy, "", finding.path, finding.message, level, "high", "kinds"
+            )
         else:
             yield ReportResult(
-                each.policy,
+                finding.policy,
                 bound.policy.name,
-                each.path,
-                each.message,
+                finding.path,
+                finding.message,
                 level,
                 bound.policy.severity,
                 bound.policy.category,

@@ -42,7 +42,7 @@ class Violators:
         """Count an object, and keep it if it is one of the worst."""
         self.number += 1
         self.violations.update(
-            (each.policy, judged.namespace, each.severity) for each in judged.results
+            (result.policy, judged.namespace, result.severity) for result in judged.results
         )
         examples = {each.policy: each for each in judged.results}
         self.objects.update(examples.keys())
@@ -56,7 +56,8 @@ class Violators:
 
 def _rank(judged: ObjectResults) -> ViolatorRank:
     worst = min(
-        (_place(each.result, LEVELS), _place(each.severity, SEVERITIES)) for each in judged.results
+        (_place(result.result, LEVELS), _place(result.severity, SEVERITIES))
+        for result in judged.results
     )
     return worst, judged.namespace, judged.kind, judged.name, judged.uid
 

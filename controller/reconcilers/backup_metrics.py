@@ -90,9 +90,9 @@ class LastBackups(Collector):
 
 def readable(stored: Iterable[JsonObject]) -> Iterator[Backup]:
     """Yield the valid Backups; an invalid one has the reason in its status."""
-    for each in stored:
+    for backup in stored:
         try:
-            yield Backup.model_validate(each)
+            yield Backup.model_validate(backup)
         except ValidationError:
             continue
 

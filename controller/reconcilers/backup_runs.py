@@ -205,9 +205,9 @@ def obstacles(pod: JsonObject) -> Iterator[str]:
 def containers(pod: JsonObject) -> Iterator[JsonObject]:
     """Yield the status of the run's container, once it has one."""
     yield from (
-        each
-        for each in pod.get("status", {}).get("containerStatuses", ())
-        if each["name"] in CONTAINERS
+        container_status
+        for container_status in pod.get("status", {}).get("containerStatuses", ())
+        if container_status["name"] in CONTAINERS
     )
 
 
@@ -228,9 +228,9 @@ def _ends(job: JsonObject) -> dict[str, JsonObject]:
     conditions: Sequence[JsonObject] = job.get("status", {}).get("conditions") or ()
     ends = ("Complete", "Failed")
     return {
-        each["type"]: each
-        for each in conditions
-        if each["type"] in ends and each["status"] == "True"
+        condition["type"]: condition
+        for condition in conditions
+        if condition["type"] in ends and condition["status"] == "True"
     }
 
 

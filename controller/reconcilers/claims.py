@@ -283,8 +283,8 @@ def _class_of(claim: JsonObject) -> str:
 def _expands(claim: JsonObject, observed: Observed) -> bool:
     """Return whether a claim can grow; the API server decides where StorageClasses are unknown."""
     return not observed.serves(STORAGE_CLASS) or any(
-        each.get("allowVolumeExpansion")
-        for each in observed.find(STORAGE_CLASS, "name", _class_of(claim))
+        storage_class.get("allowVolumeExpansion")
+        for storage_class in observed.find(STORAGE_CLASS, "name", _class_of(claim))
     )
 
 

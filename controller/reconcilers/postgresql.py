@@ -244,7 +244,8 @@ def _primary(database: PostgreSQL, observed: Observed) -> JsonObject | None:
 
 def _was_up(database: PostgreSQL) -> bool:
     return any(
-        each.type == PRIMARY and each.status == "True" for each in database.status.conditions or ()
+        condition.type == PRIMARY and condition.status == "True"
+        for condition in database.status.conditions or ()
     )
 
 

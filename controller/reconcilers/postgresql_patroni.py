@@ -230,11 +230,11 @@ def leftovers(database: PostgreSQL, observed: Observed) -> list[tuple[Resource, 
     """Return the objects without an owner that the deletion of the database deletes."""
     own = {database.name, *stores(database)}
     return [
-        (resource, each)
+        (resource, object)
         for resource in (SERVICE, ENDPOINTS)
-        for each in observed.find(resource, "instance", database.name)
-        if each["metadata"]["name"] in own
-        and not (resource == SERVICE and each["metadata"]["name"] == database.name)
+        for object in observed.find(resource, "instance", database.name)
+        if object["metadata"]["name"] in own
+        and not (resource == SERVICE and object["metadata"]["name"] == database.name)
     ]
 
 
@@ -247,10 +247,10 @@ def stale_slices(database: PostgreSQL, observed: Observed) -> list[Delete]:
     if child is None or (child.get("spec") or {}).get("selector"):
         return []
     return [
-        Delete(_reference(ENDPOINT_SLICE, each))
-        for each in observed.find(ENDPOINT_SLICE, "instance", database.name)
-        if each["metadata"]["labels"].get(SERVICE_NAME) == database.name
-        and SLICES_OF_SELECTOR.items() <= each["metadata"]["labels"].items()
+        Delete(_reference(ENDPOINT_SLICE, slice))
+        for slice in observed.find(ENDPOINT_SLICE, "instance", database.name)
+        if slice["metadata"]["labels"].get(SERVICE_NAME) == database.name
+        and SLICES_OF_SELECTOR.items() <= slice["metadata"]["labels"].items()
     ]
 
 

@@ -115,7 +115,8 @@ def job(database: PostgreSQL, observed: Observed, version: str) -> JsonObject | 
         observed.child(SECRET, write.object["metadata"]["name"]) for write in secrets(database)
     ]
     versions = [
-        each and (each["metadata"]["uid"], each["metadata"]["resourceVersion"]) for each in stored
+        object and (object["metadata"]["uid"], object["metadata"]["resourceVersion"])
+        for object in stored
     ]
     digest = hashlib.sha256(json.dumps([spec, versions], sort_keys=True).encode()).hexdigest()[:8]
     about = metadata(database, f"{database.name}-roles-{digest}", "roles")
@@ -155,9 +156,9 @@ def _superseded(
     if desired is None and _has_any(database):
         return []
     jobs = [
-        each
-        for each in observed.find(JOB, "instance", database.name)
-        if each["metadata"]["labels"][COMPONENT] == "roles"
+        job
+        for job in observed.find(JOB, "instance", database.name)
+        if job["metadata"]["labels"][COMPONENT] == "roles"
     ]
     names = {each["metadata"]["name"]: each["metadata"] for each in jobs}
     names.pop(desired["metadata"]["name"] if desired else "", None)

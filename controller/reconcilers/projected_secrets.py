@@ -71,15 +71,15 @@ def kept_of(pod: JsonObject) -> JsonObject:
     for field in CONTAINERS:
         containers = [
             {
-                "name": each["name"],
-                "envFrom": [{"configMapRef": {"name": name}} for name in sources_of(each)],
+                "name": container["name"],
+                "envFrom": [{"configMapRef": {"name": name}} for name in sources_of(container)],
                 "env": [
                     {key: value for key, value in variable.items() if key != "value"}
-                    for variable in each.get("env") or ()
+                    for variable in container.get("env") or ()
                 ],
             }
-            for each in pod.get(field) or ()
-            if any(sources_of(each))
+            for container in pod.get(field) or ()
+            if any(sources_of(container))
         ]
         if containers:
             kept[field] = containers

@@ -37,9 +37,9 @@ def removal(
         if not _is_stopped(stateful_set):
             return Removal(stop, finalized=False)
     left = [
-        (resource, each)
-        for resource, each in (*((CLAIM, claim) for claim in claims), *others)
-        if "deletionTimestamp" not in each["metadata"]
+        (resource, object)
+        for resource, object in (*((CLAIM, claim) for claim in claims), *others)
+        if "deletionTimestamp" not in object["metadata"]
     ]
     deletes = [Delete(_reference(*each)) for each in left]
     return Removal([*stop, *deletes], finalized=not left)

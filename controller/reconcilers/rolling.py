@@ -67,9 +67,9 @@ def rolled(
         else ConfigMapStatus()
     )
     users = [
-        (kind, each)
+        (kind, workload)
         for kind in WORKLOADS
-        for each in sorted(observed.find(kind, INDEX, name), key=_name)
+        for workload in sorted(observed.find(kind, INDEX, name), key=_name)
     ]
     stored = _annotations(observed.child(CONFIG_MAP, name))
     checksum = checksum_of(data, secrets)
@@ -89,9 +89,14 @@ def rolled(
     missing = _missing(secrets, observed)
     changes = [
         _change_of(
-            kind, each, name, secrets, missing, checksum if _short(each) in concerned else None
+            kind,
+            workload,
+            name,
+            secrets,
+            missing,
+            checksum if _short(workload) in concerned else None,
         )
-        for kind, each in (users if is_stored else ())
+        for kind, workload in (users if is_stored else ())
     ]
     restarts = [step for step in changes if step]
     is_done = is_stored and all(step.ready for step in restarts)
@@ -209,7 +214,7 @@ def config_maps_of(workload: JsonObject) -> list[str]:
     for volume in pod.get("volumes") or ():
         names.append(_at(volume, "configMap"))
         names += [
-            _at(each, "configMap") for each in _list(volume.get("projected") or {}, "sources")
+            _at(source, "configMap") for source in _list(volume.get("projected") or {}, "sources")
         ]
     return [name for name in names if name]
 

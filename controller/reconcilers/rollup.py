@@ -30,7 +30,9 @@ def rolled_up(
             phase="Running" if is_running else otherwise,
             endpoints={each.name: each.url for each in enabled if each.url},
             conditions=[
-                found for each in enabled for found in (*each.dumps.conditions, *each.conditions)
+                condition
+                for engine in enabled
+                for condition in (*engine.dumps.conditions, *engine.conditions)
             ]
             or None,
         ),

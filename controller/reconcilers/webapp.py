@@ -26,8 +26,8 @@ CONTAINER = "webapp"
 ORIGINS = origins(
     CONTAINER,
     {
-        each: f"spec.{each}"
-        for each in ("replicas", "image", "port", "resources", "securityContext")
+        field: f"spec.{field}"
+        for field in ("replicas", "image", "port", "resources", "securityContext")
     },
 )
 

@@ -49,8 +49,10 @@ class WebhookCall:
     def size(self) -> int:
         """About how many bytes its names, labels and conditions have as JSON."""
         values = (
-            each.patterns if isinstance(each, NamePatterns) else (each.key, *each.values)
-            for each in self.place
+            requirement.patterns
+            if isinstance(requirement, NamePatterns)
+            else (requirement.key, *requirement.values)
+            for requirement in self.place
         )
         texts = sum(len(text) + 3 for several in values for text in several)
         return texts + sum(len(each.expression) for each in self.narrowing)
@@ -64,14 +66,18 @@ class WebhookCall:
     def namespace_selector(self) -> JsonObject:
         """The namespaceSelector: all conditions on labels, and on names without wildcards."""
         found = [
-            (each.key, each.operator, each.values)
-            for each in self.place
-            if isinstance(each, Requirement)
+            (requirement.key, requirement.operator, requirement.values)
+            for requirement in self.place
+            if isinstance(requirement, Requirement)
         ]
-        for each in self.place:
-            if isinstance(each, NamePatterns) and (each.is_exact or not each.match):
-                names = tuple(name for name in each.patterns if not is_glob(name))
-                found += [(NAME_LABEL, "In" if each.match else "NotIn", names)] if names else []
+        for requirement in self.place:
+            if isinstance(requirement, NamePatterns) and (
+                requirement.is_exact or not requirement.match
+            ):
+                names = tuple(name for name in requirement.patterns if not is_glob(name))
+                found += (
+                    [(NAME_LABEL, "In" if requirement.match else "NotIn", names)] if names else []
+                )
         return {
             "matchExpressions": [
                 {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
@@ -92,16 +98,16 @@ class WebhookCall:
         }
 
     def _conditions(self) -> Iterator[tuple[str, str]]:
-        for number, each in enumerate(
+        for number, selection in enumerate(
             sorted(each for each in self.place if isinstance(each, NamePatterns)), start=1
         ):
-            patterns = [name for name in each.patterns if each.match or is_glob(name)]
-            if patterns and not each.is_exact:
+            patterns = [name for name in selection.patterns if selection.match or is_glob(name)]
+            if patterns and not selection.is_exact:
                 # The request for a Namespace with a generated name has no namespace.
                 matches = matching("request.namespace", patterns)
                 yield (
                     f"namespaces-{number}",
-                    f"!has(request.namespace) || {'' if each.match else '!'}({matches})",
+                    f"!has(request.namespace) || {'' if selection.match else '!'}({matches})",
                 )
         if self.users:
             yield "users", f"!({matching('request.userInfo.username', self.users)})"
@@ -141,13 +147,15 @@ def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
                 for key in keys:
                     call = WebhookCall(place, group.users, group.groups, numbers[key[0]])
                     found.setdefault(call, []).append(key)
-    for each in tenants.calls:
-        for number in {numbers[key[0]] for key in each.namespaces}:
+    for tenant_call in tenants.calls:
+        for number in {numbers[key[0]] for key in tenant_call.namespaces}:
             namespaces = {
-                key: names for key, names in each.namespaces.items() if numbers[key[0]] == number
+                key: names
+                for key, names in tenant_call.namespaces.items()
+                if numbers[key[0]] == number
             }
             narrowing, dropped = narrowings(namespaces)
-            call = WebhookCall(each.place, NOBODY, NOBODY, number, narrowing)
+            call = WebhookCall(tenant_call.place, NOBODY, NOBODY, number, narrowing)
             found.setdefault(call, []).extend(namespaces)
             widened |= dropped
     if sum(call.size for call in found) > MAX_BYTES:

@@ -119,7 +119,7 @@ class Registration:
         """Return the number of webhooks of one configuration."""
         mutating = resource == MUTATING
         return sum(
-            len(each.targets) for sort, each in self.calls.items() if sort.mutating is mutating
+            len(call.targets) for sort, call in self.calls.items() if sort.mutating is mutating
         )
 
     def webhooks(
@@ -183,8 +183,8 @@ class RegistrationReader:
     def _widened(self, engine: Engine, calls: Mapping[Sort, Calls]) -> frozenset[PolicyId]:
         return frozenset(
             (policy.namespace, policy.name)
-            for sort, found in calls.items()
-            for policy in policies_asking(engine, self._reader.alike, sort, set(found.widened))
+            for sort, call in calls.items()
+            for policy in policies_asking(engine, self._reader.alike, sort, set(call.widened))
         )
 
 
@@ -199,9 +199,9 @@ def _rules(keys: Iterable[DemandKey]) -> Iterator[JsonObject]:
     for kind, subresource, operation in keys:
         operations.setdefault((kind, subresource), set()).add(operation)
     resources: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for (kind, subresource), found in operations.items():
+    for (kind, subresource), operations_of_kind in operations.items():
         plural = f"{kind.plural}/{subresource}" if subresource else kind.plural
-        key = kind.group, kind.versions, tuple(sorted(found))
+        key = kind.group, kind.versions, tuple(sorted(operations_of_kind))
         resources.setdefault(key, []).append(plural)
     for (group, versions, operation_names), plurals in sorted(resources.items()):
         yield {

@@ -274,14 +274,14 @@ def _shape(bound: BoundPolicy, clauses: Iterable[ClausePlace]) -> Hashable:
     """Return what policies have in common that differ in namespaces and users only."""
     fields = tuple(
         (
-            frozenset(each.clause.kinds or ()),
-            frozenset(each.clause.operations or ()),
-            None if each.clause.subresources is None else frozenset(each.clause.subresources),
-            each.clause.pod_selector is None,
-            _restricts(each.clause),
-            each.place == EVERYWHERE,
+            frozenset(clause.clause.kinds or ()),
+            frozenset(clause.clause.operations or ()),
+            None if clause.clause.subresources is None else frozenset(clause.clause.subresources),
+            clause.clause.pod_selector is None,
+            _restricts(clause.clause),
+            clause.place == EVERYWHERE,
         )
-        for each in clauses
+        for clause in clauses
     )
     policy = bound.policy
     sort = policy.validate is None, policy.mutate is None, bound.fails_closed
@@ -296,7 +296,7 @@ def _select_targets(
         if group.example.namespace is not None and not key[0].namespaced:
             continue
         indexes = tuple(
-            index for index, each in enumerate(group.clauses) if _selects(each.clause, *key)
+            index for index, clause in enumerate(group.clauses) if _selects(clause.clause, *key)
         )
         if indexes:
             yield key, indexes

@@ -176,9 +176,10 @@ class EnforcementProbe:
         """Return the policies to measure now, the least recently measured first."""
         now, interval = self._clock(), INTERVAL.total_seconds()
         waiting = [
-            each
-            for each in self._measured.values()
-            if now - each.since >= SETTLE and (each.suspected or now - each.at >= interval)
+            measured
+            for measured in self._measured.values()
+            if now - measured.since >= SETTLE
+            and (measured.suspected or now - measured.at >= interval)
         ]
         return sorted(waiting, key=lambda each: (not each.suspected, each.at))
 
@@ -204,8 +205,8 @@ class EnforcementProbe:
         """Return the namespaces that are sent to webhooks, by the webhooks that select them."""
         selectors = self._selectors()
         groups: dict[tuple[bool, ...], list[LabeledNamespace]] = {}
-        async for each in self._client.list(NAMESPACES, metadata_only=True):
-            metadata = each["metadata"]
+        async for namespace in self._client.list(NAMESPACES, metadata_only=True):
+            metadata = namespace["metadata"]
             name, labels = metadata["name"], metadata.get("labels") or {}
             if name not in self._excluded and not metadata.get("deletionTimestamp"):
                 key = tuple(select(labels) for select in selectors)

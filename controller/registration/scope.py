@@ -73,12 +73,12 @@ def _requirements(selector: LabelSelector) -> Iterator[NamespaceCondition]:
     exact = (
         LabelSelectorRequirement(key=key, operator="In", values=[value]) for key, value in labels
     )
-    for each in (*exact, *selector.match_expressions):
-        values = _sort(each.values)
-        if each.key == NAME_LABEL and values:
-            yield NamePatterns(values, match=each.operator == "In")
+    for requirement in (*exact, *selector.match_expressions):
+        values = _sort(requirement.values)
+        if requirement.key == NAME_LABEL and values:
+            yield NamePatterns(values, match=requirement.operator == "In")
         else:
-            yield Requirement(each.key, each.operator, values)
+            yield Requirement(requirement.key, requirement.operator, values)
 
 
 def negated(condition: NamespaceCondition) -> NamespaceCondition:
@@ -232,8 +232,9 @@ def merge(places: Iterable[NamespaceScope]) -> list[NamespaceScope]:
         place
         for place in found
         if not any(
-            slot_of(each) in single and single[slot_of(each)].issuperset(_values(each))
-            for each in place
+            slot_of(requirement) in single
+            and single[slot_of(requirement)].issuperset(_values(requirement))
+            for requirement in place
         )
     ]
     merged = [frozenset({_condition(slot, values)}) for slot, values in single.items()]
@@ -326,7 +327,7 @@ def order(place: NamespaceScope) -> tuple[object, ...]:
     """Return the sort key of scopes: names first, then labels, then others."""
     has_labels = any(isinstance(each, Requirement) for each in place)
     is_open = not has_labels and not any(
-        isinstance(each, NamePatterns) and each.match for each in place
+        isinstance(requirement, NamePatterns) and requirement.match for requirement in place
     )
     return is_open, has_labels, len(place), sorted(map(repr, place))
 

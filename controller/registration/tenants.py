@@ -84,5 +84,8 @@ def _name(names: Iterable[str]) -> NamespaceScope:
 
 def _names_in(place: NamespaceScope) -> frozenset[str]:
     return frozenset(
-        name for each in place if isinstance(each, NamePatterns) for name in each.patterns
+        name
+        for requirement in place
+        if isinstance(requirement, NamePatterns)
+        for name in requirement.patterns
     )

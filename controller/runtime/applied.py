@@ -70,9 +70,9 @@ async def replace_lists(
     stored = await client.patch(resource, name, begun, namespace, field_manager=manager)
     patched = {"manager": manager, "operation": "Update"}
     owners = [
-        each
-        for each in stored["metadata"].get("managedFields") or ()
-        if each.get("subresource") or not patched.items() <= each.items()
+        managed_fields
+        for managed_fields in stored["metadata"].get("managedFields") or ()
+        if managed_fields.get("subresource") or not patched.items() <= managed_fields.items()
     ]
     disowned = {"metadata": _version_of(stored) | {"managedFields": owners}}
     return await client.patch(resource, name, disowned, namespace, field_manager=manager)
@@ -119,9 +119,9 @@ def _marks_of(object: JsonObject) -> set[str]:
 def _mark(field: str, value: Any, path: int, marks: set[str], key_of: KeyFunction) -> None:
     """Add the marks of a value; `path` is the checksum of its path."""
     if isinstance(value, dict):
-        for name, each in value.items():
-            if isinstance(each, NESTED):
-                _mark(name, each, crc32(name.encode(), path), marks, key_of)
+        for name, item in value.items():
+            if isinstance(item, NESTED):
+                _mark(name, item, crc32(name.encode(), path), marks, key_of)
     elif isinstance(value, list):
         for place, item in enumerate(value):
             key = key_of(field, item)

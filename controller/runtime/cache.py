@@ -97,8 +97,8 @@ class Cache:
 
     async def synced(self) -> None:
         """Wait until the initial list is complete."""
-        for each in self._synced():
-            await each.wait()
+        for event in self._synced():
+            await event.wait()
 
     def _synced(self) -> list[asyncio.Event]:
         return [

@@ -208,8 +208,8 @@ class Controller:
         """Return the log fields of an object, as far as it has them."""
         stored = (self._primary.get(request.key) if self._primary else None) or {}
         metadata, spec, status = (
-            part if isinstance(part := stored.get(each), dict) else {}
-            for each in ("metadata", "spec", "status")
+            part if isinstance(part := stored.get(key), dict) else {}
+            for key in ("metadata", "spec", "status")
         )
         fields = {
             f"{self.name}.generation": metadata.get("generation"),

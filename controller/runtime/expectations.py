@@ -56,9 +56,9 @@ class Expectations:
     def unmet(self, request: ReconcileRequest) -> list[Expectation]:
         """Return the writes for `request` that the caches do not have yet; forget the others."""
         unmet = {
-            place: each
-            for place, each in self._expected.pop(request, {}).items()
-            if not each.is_met()
+            place: expectation
+            for place, expectation in self._expected.pop(request, {}).items()
+            if not expectation.is_met()
         }
         if unmet:
             self._expected[request] = unmet
@@ -71,8 +71,8 @@ class Expectations:
         """
         unmet = self.unmet(request)
         wait = max([each.at + PATIENCE - self._clock() for each in unmet], default=0.0)
-        for each in unmet if wait > 0 else ():
-            self._waiting[each.cache, each.key].add(request)
+        for expectation in unmet if wait > 0 else ():
+            self._waiting[expectation.cache, expectation.key].add(request)
         return max(0.0, wait)
 
     def woken(self, cache: Cache, key: str) -> set[ReconcileRequest]:

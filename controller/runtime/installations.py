@@ -195,9 +195,9 @@ class Installations:
     def _pause(self, leases: Iterable[JsonObject]) -> float:
         """Return the seconds until the next list: short while it decides what is reconciled."""
         durations = [
-            (each.get("spec") or {}).get("leaseDurationSeconds") or self._lease.duration
-            for each in leases
-            if title_of(each) in self._older
+            (lease.get("spec") or {}).get("leaseDurationSeconds") or self._lease.duration
+            for lease in leases
+            if title_of(lease) in self._older
         ]
         return min([INTERVAL, *(duration + 1.0 for duration in durations)])
 

@@ -214,9 +214,9 @@ class Manager:
         """Return a kind's caches: of its objects, their children, and what its planner reads."""
         caches = {kind.resource: self.caches.of(kind.resource)}
         labels = {resource: reads.labels for resource, reads in kind.reads.items()}
-        for each in dict.fromkeys((*kind.owns, *kind.reads)):
-            caches[each] = self.caches.part_of(
-                each, optional=each in kind.optional, labels=labels.get(each)
+        for resource in dict.fromkeys((*kind.owns, *kind.reads)):
+            caches[resource] = self.caches.part_of(
+                resource, optional=resource in kind.optional, labels=labels.get(resource)
             )
         for owned in kind.owns:
             caches[owned].filter.keep_children_of(kind.resource)
@@ -282,7 +282,8 @@ async def _work(controllers: Sequence[Controller], stop: asyncio.Event) -> None:
     """
     async with asyncio.TaskGroup() as group:
         running = [
-            group.create_task(_when_synced(each, stop), name=each.name) for each in controllers
+            group.create_task(_when_synced(controller, stop), name=controller.name)
+            for controller in controllers
         ]
         await stop.wait()
         for controller in controllers:

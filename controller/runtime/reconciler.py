@@ -129,9 +129,11 @@ class Reconciler:
         Own writes that the caches do not have in time are read from the API server.
         """
         observed = Snapshot(request, self.kind, self.caches, self.settings)
-        for each in self.expectations.unmet(request):
-            resource = each.cache.resource
-            observed.record(resource, each.key, await live(self.client, resource, each.key))
+        for expectation in self.expectations.unmet(request):
+            resource = expectation.cache.resource
+            observed.record(
+                resource, expectation.key, await live(self.client, resource, expectation.key)
+            )
         return observed
 
     async def _apply(self, plan: Plan, applier: Applier, failures: dict[str, Failure]) -> bool:
@@ -234,7 +236,9 @@ class Reconciler:
         """
         if owner.request.namespace:
             failures = [
-                each for each in failures if not isinstance(each.error, NamespaceTerminating)
+                failure
+                for failure in failures
+                if not isinstance(failure.error, NamespaceTerminating)
             ]
         for failure in failures:
             if not failure.is_permanent:

@@ -110,8 +110,8 @@ def readers_of(
         values = {
             (name, value)
             for name, index in common.items()
-            for each in objects
-            for value in values_of(index, each)
+            for object in objects
+            for value in values_of(index, object)
         }
         return {
             key for name, value in values for key in primaries.index(kind.index_name(name), value)
@@ -120,9 +120,9 @@ def readers_of(
     def requests(change: Change) -> Iterable[ReconcileRequest]:
         namespace = ReconcileRequest.of(change.key).namespace
         return [
-            each
-            for each in map(ReconcileRequest.of, keys(change))
-            if None in (namespace, each.namespace) or namespace == each.namespace
+            request
+            for request in map(ReconcileRequest.of, keys(change))
+            if None in (namespace, request.namespace) or namespace == request.namespace
         ]
 
     return requests

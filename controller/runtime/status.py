@@ -96,9 +96,9 @@ def status_of(
     conditions = [
         *(status.get("conditions") or ()),
         *[
-            _of_step(each, failed, obstacles, old, is_new=is_new)
-            for each in plan.steps
-            if each.condition
+            _of_step(step, failed, obstacles, old, is_new=is_new)
+            for step in plan.steps
+            if step.condition
         ],
         _ready(plan, failures, obstacles, old, is_new=is_new),
     ]
@@ -133,9 +133,9 @@ def readable(status: Any) -> JsonObject:
         return {}
     conditions = status.get("conditions")
     kept = [
-        each
-        for each in (conditions if isinstance(conditions, list) else ())
-        if isinstance(each, dict) and isinstance(each.get("type"), str)
+        condition
+        for condition in (conditions if isinstance(conditions, list) else ())
+        if isinstance(condition, dict) and isinstance(condition.get("type"), str)
     ]
     return {**status, "conditions": kept} if "conditions" in status else status
 
@@ -150,9 +150,9 @@ def is_same(stored: JsonObject, status: JsonObject) -> bool:
     types = {each["type"] for each in desired}
     generations = {each.get("observedGeneration") for each in desired} - {None}
     own = [
-        each
-        for each in stored.get("conditions") or ()
-        if each["type"] in types or each.get("observedGeneration") in generations
+        condition
+        for condition in stored.get("conditions") or ()
+        if condition["type"] in types or condition.get("observedGeneration") in generations
     ]
     return {**stored, "conditions": own} == {"conditions": [], **status}
 
@@ -217,11 +217,19 @@ def dated(
 ) -> list[JsonObject]:
     """Return the new conditions with their generation and the time their status last changed."""
     found = []
-    for each in new:
-        before = of_type(each["type"], old) or {}
-        since = before.get("lastTransitionTime") if before.get("status") == each["status"] else None
+    for condition in new:
+        before = of_type(condition["type"], old) or {}
+        since = (
+            before.get("lastTransitionTime")
+            if before.get("status") == condition["status"]
+            else None
+        )
         found.append(
-            {**each, "observedGeneration": generation, "lastTransitionTime": since or rfc3339(now)}
+            {
+                **condition,
+                "observedGeneration": generation,
+                "lastTransitionTime": since or rfc3339(now),
+            }
         )
     return found
 

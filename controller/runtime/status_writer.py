@@ -183,7 +183,7 @@ class StatusWriter:
 def _without_times(status: JsonObject) -> JsonObject:
     """Return a status without the times of its conditions, which a restored status gets again."""
     conditions = [
-        {key: value for key, value in each.items() if key != "lastTransitionTime"}
-        for each in status.get("conditions") or ()
+        {key: value for key, value in condition.items() if key != "lastTransitionTime"}
+        for condition in status.get("conditions") or ()
     ]
     return {**status, "conditions": conditions}

@@ -29,9 +29,9 @@ def _result(tried: Tried, crash: Sequence[str]) -> SubjectResult:
         place=place,
         violations=tuple(
             ReportedViolation(
-                policy=_title(tried), message=each, path=f"{path}.expect", place=expected
+                policy=_title(tried), message=difference, path=f"{path}.expect", place=expected
             )
-            for each in (*tried.differences, *crash)
+            for difference in (*tried.differences, *crash)
         ),
     )
 
@@ -45,11 +45,11 @@ def _title(tried: Tried) -> str:
 def coverage_lines(found: Sequence[Covered]) -> Iterator[str]:
     """Yield a line for each policy, and one for the total."""
     width = max((len(each.policy.title) for each in found), default=0)
-    for each in found:
-        situations = list(each.situations())
-        missing = f"  not tried: {', '.join(each.missing)}" if each.missing else ""
-        done = f"{len(situations) - len(each.missing)}/{len(situations)}"
-        yield f"{each.policy.title.ljust(width)}  {each.cases:4} cases  {done:>7}{missing}"
+    for covered in found:
+        situations = list(covered.situations())
+        missing = f"  not tried: {', '.join(covered.missing)}" if covered.missing else ""
+        done = f"{len(situations) - len(covered.missing)}/{len(situations)}"
+        yield f"{covered.policy.title.ljust(width)}  {covered.cases:4} cases  {done:>7}{missing}"
     total = sum(len(list(each.situations())) for each in found)
     yield f"coverage: {percent(found):.1f} % of {total} situations"
 

@@ -29,9 +29,9 @@ def with_schema(result: SubjectResult, document: Document, custom: CustomTypes) 
     denied = {each.path for each in result.violations}
     typed = {each.path for each in result.violations if "must be a" in each.message}
     faults = [
-        each
-        for each in _faults(document.value, custom)
-        if each.path not in (denied if each.is_decodable else typed)
+        fault
+        for fault in _faults(document.value, custom)
+        if fault.path not in (denied if fault.is_decodable else typed)
     ]
     if not faults:
         return result
@@ -76,12 +76,12 @@ def _selector(object: JsonObject) -> Iterator[ObjectFault]:
             rule,
             "Write the same labels in spec.template.metadata.labels",
         )
-    for index, each in enumerate(selector.get("matchExpressions") or ()):
-        values = each.get("values") or ()
-        if not meets(labels, each.get("key"), each.get("operator"), values):
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        values = expression.get("values") or ()
+        if not meets(labels, expression.get("key"), expression.get("operator"), values):
             yield ObjectFault(
                 f"spec.selector.matchExpressions[{index}]",
-                each,
+                expression,
                 "must match the labels of the template",
                 "Correct spec.template.metadata.labels",
             )

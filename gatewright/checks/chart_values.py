@@ -47,8 +47,8 @@ class ChartValues:
 
         Return None if no file has the value, or if --set replaces a part of it.
         """
-        for each in self._set:
-            if f"{each}.".startswith(f"{path}.") or f"{path}.".startswith(f"{each}."):
+        for set_path in self._set:
+            if f"{set_path}.".startswith(f"{path}.") or f"{path}.".startswith(f"{set_path}."):
                 return None
         below = "".join(each if each.startswith("[") else f".{each}" for each in rest)
         for document in reversed(self._documents):

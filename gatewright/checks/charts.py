@@ -66,9 +66,9 @@ def silent_templates(chart: Path, rendered: Container[str]) -> Iterator[Path]:
         for part in sorted((directory / PARTS).glob(f"*/{CHART}")):
             name = str(_description(part.parent).get("name"))
             aliases = (
-                str(each.get("alias"))
-                for each in wanted
-                if isinstance(each, dict) and each.get("name") == name
+                str(dependency.get("alias"))
+                for dependency in wanted
+                if isinstance(dependency, dict) and dependency.get("name") == name
             )
             names = (part.parent.name, name, *aliases)
             below = tuple(f"{prefix}{PARTS}/{each}/" for prefix in prefixes for each in names)
@@ -95,9 +95,9 @@ def chart_inputs(chart: Path) -> list[Path]:
             found |= dict.fromkeys(resolve(each) for each in _paths(directory) if each.is_symlink())
         pending += (
             directory / repository.removeprefix("file://")
-            for each in _description(directory).get("dependencies") or ()
-            if isinstance(each, dict)
-            and isinstance(repository := each.get("repository"), str)
+            for dependency in _description(directory).get("dependencies") or ()
+            if isinstance(dependency, dict)
+            and isinstance(repository := dependency.get("repository"), str)
             and repository.startswith("file://")
         )
     return [*found]

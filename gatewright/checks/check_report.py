@@ -63,15 +63,15 @@ def once_per_place(results: Iterable[SubjectResult]) -> tuple[list[SubjectResult
     line for each place with dropped ones.
     """
     first, repeats = dict[object, SubjectResult](), Counter[object]()
-    for each in results:
-        found = tuple((violation.message, violation.place) for violation in each.violations)
-        key = (each.kind, each.place, found) if found and each.place.file else id(each)
-        first.setdefault(key, each)
+    for result in results:
+        found = tuple((violation.message, violation.place) for violation in result.violations)
+        key = (result.kind, result.place, found) if found and result.place.file else id(result)
+        first.setdefault(key, result)
         repeats[key] += 1
     lines = [
-        f"{each.place}: {repeats[key] - 1} more of the objects rendered from it have the same "
+        f"{result.place}: {repeats[key] - 1} more of the objects rendered from it have the same "
         "violations"
-        for key, each in first.items()
+        for key, result in first.items()
         if repeats[key] > 1
     ]
     return [*first.values()], lines
@@ -111,7 +111,10 @@ def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
 def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
     """Return the fields that output formats print of the checks in the results."""
     found = {
-        each.rule_name: each.check for result in results for each in result.violations if each.check
+        violation.rule_name: violation.check
+        for result in results
+        for violation in result.violations
+        if violation.check
     }
     return {name: _info(name, catalogue()[check]) for name, check in found.items()}
 

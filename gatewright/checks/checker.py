@@ -128,7 +128,8 @@ class Checker:
             self.problems += [problem for each in self.sets for problem in each.problems]
             if self._counts:
                 self.sets = [
-                    replace(each, engine=each.engine.counting_exceptions()) for each in self.sets
+                    replace(policy_set, engine=policy_set.engine.counting_exceptions())
+                    for policy_set in self.sets
                 ]
             await self._judge(live)
 

@@ -40,8 +40,8 @@ def without_effect(
     policies = tuple(policies)
     return [
         f"{_name_place(document, path)}: has no effect: {path}: {text}"
-        for document, each in exceptions
-        for _, path, text in _lost(each, policies, home, now)
+        for document, exception in exceptions
+        for _, path, text in _lost(exception, policies, home, now)
     ]
 
 
@@ -50,18 +50,18 @@ def ending_soon(
 ) -> tuple[Ending, ...]:
     """Return the exceptions in force that expire within 30 days, the earliest first."""
     found = [
-        (each.spec.expires, document, each)
-        for document, each in exceptions
-        if now < each.spec.expires <= now + EXPIRY_NOTICE
+        (exception.spec.expires, document, exception)
+        for document, exception in exceptions
+        if now < exception.spec.expires <= now + EXPIRY_NOTICE
     ]
     return tuple(
         Ending(
-            tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
+            tuple(dict.fromkeys(entry.policy for entry in exception.spec.exceptions)),
             _write(expires),
-            each.spec.reason,
+            exception.spec.reason,
             place(document) if document.has_lines else SourceLocation(document.source, 0, 0),
         )
-        for expires, document, each in sorted(found, key=lambda item: item[0])
+        for expires, document, exception in sorted(found, key=lambda item: item[0])
     )
 
 
@@ -74,16 +74,16 @@ def exception_results(
 ) -> list[SubjectResult]:
     """Return a result for each exception; `covers` counts violations by title."""
     policies, results = tuple(policies), list[SubjectResult]()
-    for document, each in exceptions:
-        number = covers[each.title]
-        faults = [*_lost(each, policies, home, now)] or [*_faults(each, number, now)]
+    for document, exception in exceptions:
+        number = covers[exception.title]
+        faults = [*_lost(exception, policies, home, now)] or [*_faults(exception, number, now)]
         if number:
             faults.append((IN_USE, "spec.exceptions", f"covers {counted(number, 'violation')}"))
         results.append(
             SubjectResult(
                 kind="PolicyException",
-                namespace=each.namespace or "",
-                name=each.name,
+                namespace=exception.namespace or "",
+                name=exception.name,
                 verdict=faults[0][0],
                 place=place(document),
                 violations=tuple(_report(document, fault) for fault in faults),

@@ -87,8 +87,8 @@ def _fixes_of(
     With `defaults`, also yield the operations of mutating policies; those that add an item to a
     list only with `adds_items`.
     """
-    for each in result.violations:
-        yield from ((operation, each.patch_is_safe) for operation in each.patch)
+    for violation in result.violations:
+        yield from ((operation, violation.patch_is_safe) for operation in violation.patch)
     for operation in result.operations if defaults else ():
         if "value" in operation:
             # An `add` with an index inserts an item; the fix of a violation replaces it.
@@ -128,10 +128,10 @@ def fixed_files(
         if source and count
     ]
     notes += [
-        f"{each.path}: {counted(each.shared, 'fix', 'es')} left out: anchors, aliases or merges "
+        f"{file.path}: {counted(file.shared, 'fix', 'es')} left out: anchors, aliases or merges "
         "share the values; write them out"
-        for each in files
-        if each.shared
+        for file in files
+        if file.shared
     ]
     if unwritable:
         notes.append(f"{counted(unwritable, 'fix', 'es')} left out: standard input is no file")

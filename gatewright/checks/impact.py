@@ -31,7 +31,8 @@ def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
     quiet = tuple(replace(each, level="note") for each in added if each.level == "error")
     warned = tuple(each for each in added if each.level != "error")
     fixed = tuple(
-        replace(each, level="note", message=f"no longer: {each.message}") for each in removed
+        replace(violation, level="note", message=f"no longer: {violation.message}")
+        for violation in removed
     )
     if was_denied and not is_denied:
         return replace(new, verdict=NO_LONGER_DENIED, violations=(*fixed, *warned))
@@ -53,12 +54,12 @@ def _only_in(one: SubjectResult, other: SubjectResult) -> list[ReportedViolation
     keys, others = set(map(_key, one.violations)), set(map(_key, other.violations))
     reworded = Counter(_field(each) for each in other.violations if _key(each) not in keys)
     found = list[ReportedViolation]()
-    for each in one.violations:
-        if _key(each) not in others:
-            if reworded[_field(each)] > 0:
-                reworded[_field(each)] -= 1
+    for violation in one.violations:
+        if _key(violation) not in others:
+            if reworded[_field(violation)] > 0:
+                reworded[_field(violation)] -= 1
             else:
-                found.append(each)
+                found.append(violation)
     return found
 
 

@@ -146,8 +146,8 @@ class Inventory:
         roots = {each for each in roots if not found[each][each].is_component}
         covered = set[Path]().union(*(found[each] for each in roots))
         # Kustomizations that include each other: the program that builds them reports it.
-        roots |= {each for each, all in found.items() if each not in covered and each in included
-                  and not all[each].is_component}  # fmt: skip
+        roots |= {path for path, all in found.items() if path not in covered and path in included
+                  and not all[path].is_component}  # fmt: skip
         built = {each for each in roots if self._may_build(found[each], can_build=can_build)}
         for directory in found.keys() - built:
             del self.units[files[directory]]

@@ -116,8 +116,8 @@ def _input_names(value: Mapping[str, Any]) -> Iterator[str]:
         yield from _texts_at(value.get(name), key)
     yield from _texts_at([value.get("openapi")], "path")
     for name in GENERATED:
-        for each in _texts_at(value.get(name), "files"):
-            yield each.partition("=")[2] or each
+        for entry in _texts_at(value.get(name), "files"):
+            yield entry.partition("=")[2] or entry
         for key in ("envs", "env"):
             yield from _texts_at(value.get(name), key)
 
@@ -141,9 +141,9 @@ def _texts_at(items: Any, key: str) -> Iterator[str]:
     """Yield the text, or the texts of the list, at a key of each item."""
     for item in items if isinstance(items, list) else ():
         found = item.get(key) if isinstance(item, dict) else None
-        for each in found if isinstance(found, list) else (found,):
-            if isinstance(each, str):
-                yield each
+        for entry in found if isinstance(found, list) else (found,):
+            if isinstance(entry, str):
+                yield entry
 
 
 def _is_inline(text: str, file: Path) -> bool:

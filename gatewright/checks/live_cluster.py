@@ -54,15 +54,15 @@ class Live:
     async def policies(self) -> list[Document]:
         """Return policies and exceptions: first those of the chart, then the policy objects."""
         found = list[Document]()
-        async for each in self._at_home.objects(CONFIG_MAP, OF_THE_CHART):
-            if each["metadata"]["name"].endswith(NAMED):
-                for key, text in sorted((each.get("data") or {}).items()):
-                    source = f"ConfigMap {self._home}/{each['metadata']['name']} {key}"
+        async for object in self._at_home.objects(CONFIG_MAP, OF_THE_CHART):
+            if object["metadata"]["name"].endswith(NAMED):
+                for key, text in sorted((object.get("data") or {}).items()):
+                    source = f"ConfigMap {self._home}/{object['metadata']['name']} {key}"
                     found += without_cases(parse_documents(text.encode(), source))
         for resource in cluster_policies.RESOURCES:
             found += [
-                Document.of_object(document_of(each), title_of(each))
-                async for each in self.lister.objects(resource)
+                Document.of_object(document_of(object), title_of(object))
+                async for object in self.lister.objects(resource)
             ]
         return found
 
@@ -72,17 +72,18 @@ class Live:
         Policies that cannot be evaluated become problems.
         """
         found = await kubernetes_policies(self.lister, is_offline=True)
-        for each in found:
+        for entry in found:
             self._faults += [
-                InputProblem(f"{path}: {text}", SourceLocation(each.document.source))
-                for path, text in each.faults
+                InputProblem(f"{path}: {text}", SourceLocation(entry.document.source))
+                for path, text in entry.faults
             ]
         return [policy for each in found for policy in each.policies]
 
     async def kinds(self) -> dict[tuple[str, str], Kind]:
         """Return the custom kinds that the cluster has, by group and name."""
         return {
-            (each.group, each.kind): each for each in kinds_of(await self.lister.client.resources())
+            (resource.group, resource.kind): resource
+            for resource in kinds_of(await self.lister.client.resources())
         }
 
     async def custom_types(self, policies: Iterable[Document]) -> CustomTypes:
@@ -111,9 +112,10 @@ class Live:
             return CustomTypes()
         client = self.lister.client
         versions = {
-            each.api_version
-            for each in await client.resources()
-            if (each.group, each.kind) in kinds and not root_type(each.api_version, each.kind)
+            resource.api_version
+            for resource in await client.resources()
+            if (resource.group, resource.kind) in kinds
+            and not root_type(resource.api_version, resource.kind)
         }
         return CustomTypes.of_openapi(await client.schemas(sorted(versions)))
 
@@ -122,10 +124,14 @@ class Live:
     ) -> AsyncIterator[list[JudgedManifest]]:
         """Yield the verdicts on each object that an audit by these policies would judge."""
         judges = [ObjectJudge(each.engine, known, each.now) for each in sets]
-        async for each in existing(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
-            document = Document.of_object(each.object)
-            namespace = each.object["metadata"].get("namespace", "")
-            yield [judged(document, namespace, judge(*each).outcomes) for judge in judges]
+        async for existing_object in existing(
+            self.lister, judges, [*SYSTEM_NAMESPACES, self._home]
+        ):
+            document = Document.of_object(existing_object.object)
+            namespace = existing_object.object["metadata"].get("namespace", "")
+            yield [
+                judged(document, namespace, judge(*existing_object).outcomes) for judge in judges
+            ]
 
 
 @asynccontextmanager

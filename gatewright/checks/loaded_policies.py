@@ -122,8 +122,8 @@ def known_of(
 ) -> Known:
     """Return `known` with the documents and the labels of namespaces added, for look-ups."""
     known = known or Known()
-    for name, each in labels.items():
-        known.set_labels(name, each)
+    for name, label in labels.items():
+        known.set_labels(name, label)
     add_manifests(known, documents, namespace)
     return known
 

@@ -62,10 +62,10 @@ class OriginFiles:
 def _objects(file: Path) -> Iterator[tuple[str, str, FieldPlaces]]:
     """Yield kind, name and field positions of each object of a file."""
     with suppress(DocumentError):
-        for each in read_documents(file):
-            match each.value:
-                case {"kind": str(kind), "metadata": {"name": str(name)}} if each.lines:
-                    yield kind, name, each.lines
+        for document in read_documents(file):
+            match document.value:
+                case {"kind": str(kind), "metadata": {"name": str(name)}} if document.lines:
+                    yield kind, name, document.lines
 
 
 def _origin(object: Any) -> str | None:

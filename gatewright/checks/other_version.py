@@ -37,7 +37,8 @@ class OtherVersion:
             self._results.setdefault(_subject(result), []).append(result)
         self._compared = set[SubjectPlace]()
         self.problems = [
-            InputProblem(f"{name}: {each['message']}", _place(each)) for each in report["problems"]
+            InputProblem(f"{name}: {problem['message']}", _place(problem))
+            for problem in report["problems"]
         ]
 
     def take(self, result: SubjectResult) -> SubjectResult | None:
@@ -90,8 +91,8 @@ def check_arguments(context: click.Context, given: Sequence[str]) -> list[str]:
         if param.is_flag:
             arguments.append((param.opts if value else param.secondary_opts)[0])
         else:
-            for each in value if param.multiple else [value]:
-                arguments += [param.opts[-1], each]
+            for argument in value if param.multiple else [value]:
+                arguments += [param.opts[-1], argument]
     return [*arguments, "--", *values["manifests"]]
 
 
@@ -145,14 +146,14 @@ def _result(record: Mapping[str, Any]) -> SubjectResult:
         place=_place(record),
         violations=tuple(
             ReportedViolation(
-                policy=each["policy"],
-                message=each["message"],
-                level=each["level"],
-                action=each["action"],
-                path=each["path"],
-                place=_place(each),
+                policy=violation["policy"],
+                message=violation["message"],
+                level=violation["level"],
+                action=violation["action"],
+                path=violation["path"],
+                place=_place(violation),
             )
-            for each in violations
+            for violation in violations
         ),
         operations=tuple(record["patch"]),
     )

@@ -146,8 +146,8 @@ def _is_preset(name: str) -> bool:
 
 def _outputs(value: Any) -> list[str]:
     found = _texts(value)
-    for each in found:
-        if file := each.partition("=")[2]:
+    for entry in found:
+        if file := entry.partition("=")[2]:
             _own(file)
     return found
 

@@ -62,9 +62,9 @@ def read_sources(
         built = list[Path]()
         for whole, path in inventory.units.items():
             is_judged = changes is None or path == STDIN or changes.touch(inputs[whole])
-            for each, documents in _read(found, path, renderer, inventory.resources(whole)):
-                _add(found, each, documents, is_judged=is_judged)
-                built += [whole] * (is_judged and each == path)
+            for input_path, documents in _read(found, path, renderer, inventory.resources(whole)):
+                _add(found, input_path, documents, is_judged=is_judged)
+                built += [whole] * (is_judged and input_path == path)
         _skip_omitted(found, inventory, renderer, built)
     return found
 

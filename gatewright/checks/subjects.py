@@ -56,9 +56,9 @@ class Subjects:
 
     def _recorded_kinds(self) -> Iterator[tuple[tuple[str, str], Kind]]:
         """Yield the kinds of the reviews, by group and name, with their plurals."""
-        for each in self.reviews:
+        for review in self.reviews:
             with suppress(NotAReviewError, MalformedRequestError):  # reported where it is judged
-                value = None if isinstance(each, DocumentError) else each.value
+                value = None if isinstance(review, DocumentError) else review.value
                 about = attributes(orjson.dumps(value))
                 if not about.subresource:
                     versions, is_namespaced = (about.version,), bool(about.namespace)
@@ -87,8 +87,8 @@ class Subjects:
             known.served_types = known.served_types.beside(named)
         known_of(documents, self.namespace, self.labels, known)
         if self.sources is not None:
-            for each in self._judged(self.sources, sets, known):
-                yield each
+            for subject in self._judged(self.sources, sets, known):
+                yield subject
         elif live is not None:
             with Progress("judged") as done:
                 async for verdicts in live.judged(sets, known):

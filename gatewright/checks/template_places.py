@@ -97,8 +97,8 @@ def _children(block: TemplateTokens) -> list[tuple[TemplateToken, TemplateTokens
     """Return the keys or items of a block, each with its nested tokens."""
     level = [
         index
-        for index, each in enumerate(block)
-        if each.column <= block[0].column and (each.name == ITEM) == (block[0].name == ITEM)
+        for index, name_at in enumerate(block)
+        if name_at.column <= block[0].column and (name_at.name == ITEM) == (block[0].name == ITEM)
     ]
     ends = [*level[1:], len(block)]
     return [(block[at], block[at + 1 : end]) for at, end in zip(level, ends, strict=False)]

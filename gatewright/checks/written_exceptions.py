@@ -48,11 +48,13 @@ class ExceptionWriter:
         named = {"/".join(filter(None, (e.get("namespace"), e["name"]))) for e in metadata}
         self._home = home
         self._judged = {
-            each.title: {
-                target.kind.kind for target in each.policy.targets if each.match.can_select(target)
+            policy.title: {
+                target.kind.kind
+                for target in policy.policy.targets
+                if policy.match.can_select(target)
             }
-            for each in policies
-            if each.title in named
+            for policy in policies
+            if policy.title in named
         }
         # Fields of each object, by result and policy:
         self._found: dict[tuple[ExceptedObject, str], dict[ExceptedObject, dict[str, None]]] = {}
@@ -62,16 +64,18 @@ class ExceptionWriter:
         is_new = False
         for result in results:
             subject = ExceptedObject(result.kind, result.namespace, result.name)
-            for each in result.violations:
-                if each.action != "Deny" or each.policy not in self._judged:
+            for violation in result.violations:
+                if violation.action != "Deny" or violation.policy not in self._judged:
                     continue
                 where, path = (
-                    (each.child[:3], each.child.path) if each.child else (subject, each.path)
+                    (violation.child[:3], violation.child.path)
+                    if violation.child
+                    else (subject, violation.path)
                 )
                 is_place = not where[1] or NAMESPACE_NAME.fullmatch(where[1])
                 if not (is_place and NAMED.fullmatch(where[2])):
                     continue
-                objects = self._found.setdefault((subject, each.policy), {})
+                objects = self._found.setdefault((subject, violation.policy), {})
                 paths = objects.setdefault(ExceptedObject(*where), {})
                 is_new |= path not in paths
                 paths[path] = None

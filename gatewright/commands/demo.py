@@ -174,8 +174,8 @@ def _diff(reply: Reply) -> Iterator[str]:
     """Yield a diff of the mutation, with some context."""
     if reply.verdict == "mutated":
         before, after = (
-            yaml.safe_dump(each, sort_keys=False).splitlines()
-            for each in (reply.before, reply.after)
+            yaml.safe_dump(state, sort_keys=False).splitlines()
+            for state in (reply.before, reply.after)
         )
         yield from (
             line

@@ -85,16 +85,18 @@ def command(
     )
     problems += map(str, policies.problems)
     judged = [
-        each for each in policies.judged(documents, namespace) if each.document in planned_documents
+        child
+        for child in policies.judged(documents, namespace)
+        if child.document in planned_documents
     ]
     changed = [
-        parent.with_object(each.object) for parent, each in zip(parents, judged, strict=True)
+        parent.with_object(child.object) for parent, child in zip(parents, judged, strict=True)
     ]
     try:
         accepted = _print_all(settings, changed, now, problems, diff=diff)
     finally:
-        for each in judged:
-            _print_verdict(each)
+        for child in judged:
+            _print_verdict(child)
     return max([0 if accepted else 1, *(BAD.get(each.verdict, 0) for each in judged)])
 
 
@@ -113,12 +115,12 @@ def _print_all(
     else:
         children, errors = _all_of(parents, now, values)
         if diff:
-            for each in children:
-                show_diff(Difference(each, None, each.object).lines())
+            for child in children:
+                show_diff(Difference(child, None, child.object).lines())
         else:
             click.echo(
                 "---\n".join(
-                    f"{each.comment}{written(redact(each.write.object))}" for each in children
+                    f"{child.comment}{written(redact(child.write.object))}" for child in children
                 ),
                 nl=False,
             )
@@ -162,5 +164,5 @@ def _print_verdict(judged: JudgedManifest) -> None:
     """Print the webhook's verdict on stderr."""
     if judged.findings:
         complain(f"{judged.document.where()}: {printable(judged.title)}: {judged.verdict}")
-    for each in judged.findings:
-        complain(f"  {judged.document.where(each.path)}: {each.policy}: {each.message}")
+    for finding in judged.findings:
+        complain(f"  {judged.document.where(finding.path)}: {finding.policy}: {finding.message}")

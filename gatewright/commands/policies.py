@@ -35,9 +35,9 @@ def command(settings: Settings) -> None:
     for always, title in ((False, "POLICY"), (True, "OF OWN KINDS")):
         say("")
         rows = [
-            (name, each.category, does(each), each.summary)
-            for name, each in ordered
-            if each.always is always
+            (name, policy.category, does(policy), policy.summary)
+            for name, policy in ordered
+            if policy.always is always
         ]
         table(rows, (title, "CATEGORY", "DOES", "SUMMARY"))
 
@@ -73,6 +73,6 @@ def _row(title: str, object: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _problems(conditions: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     """Yield reason and message of the conditions that are not True."""
-    for each in conditions:
-        if each["status"] != "True":
-            yield f"{each['reason']}: {' '.join(each['message'].split())}"
+    for condition in conditions:
+        if condition["status"] != "True":
+            yield f"{condition['reason']}: {' '.join(condition['message'].split())}"

@@ -45,7 +45,7 @@ def command(
                 f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND"
             )
     selected = [known[each] for each in kinds] or [
-        each for each in known.values() if each not in own_kinds()
+        kind for kind in known.values() if kind not in own_kinds()
     ]
     if not selected:
         raise click.UsageError(

@@ -218,10 +218,10 @@ def _update(done: list[Tried], problems: list[InputProblem]) -> list[str]:
     """
     rewritten = []
     by_file: dict[str, dict[str, list[Tried]]] = {}
-    for each in done:
-        by_file.setdefault(each.trial.document.source, {}).setdefault(each.trial.where, []).append(
-            each
-        )
+    for tried_case in done:
+        by_file.setdefault(tried_case.trial.document.source, {}).setdefault(
+            tried_case.trial.where, []
+        ).append(tried_case)
     for source, cases in by_file.items():
         failing = [tries for tries in cases.values() if any(each.differences for each in tries)]
         old = Path(source).read_bytes().decode()  # places count both characters of CRLF
@@ -239,8 +239,8 @@ def _mutate(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
     Only passing cases can detect a mutant.
     """
     by_file: dict[str, list[Trial]] = {}
-    for each in done:
-        if not each.differences:
-            by_file.setdefault(each.trial.document.source, []).append(each.trial)
+    for tried_case in done:
+        if not tried_case.differences:
+            by_file.setdefault(tried_case.trial.document.source, []).append(tried_case.trial)
     for trials in progress(list(by_file.values()), "files mutated"):
         yield from tried(trials, catalogue())

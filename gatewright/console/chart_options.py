@@ -27,10 +27,10 @@ class ChartOptions(NamedTuple):
     def arguments(self) -> Iterator[str]:
         """The arguments of `helm template` after the chart."""
         yield from ("--namespace", self.namespace)
-        for each in self.values:
-            yield from ("--values", each)
-        for each in self.set:
-            yield from ("--set", each)
+        for value in self.values:
+            yield from ("--values", value)
+        for setting in self.set:
+            yield from ("--set", setting)
         if self.kube_version is not None:
             yield from ("--kube-version", self.kube_version)
 

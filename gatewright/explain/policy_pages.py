@@ -47,8 +47,8 @@ def reads_registries(needs: object) -> bool:
 def targets(policy: Policy) -> list[str]:
     """Return the kinds and subresources that a policy applies to."""
     names = (
-        f"{each.kind.kind}{f'/{each.subresource}' if each.subresource else ''}"
-        for each in policy.targets
+        f"{target.kind.kind}{f'/{target.subresource}' if target.subresource else ''}"
+        for target in policy.targets
     )
     return list(dict.fromkeys(names))
 
@@ -73,12 +73,12 @@ def _parameters(
 
 def object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
     """Return the name of the object in a field or list item, and the path's suffix."""
-    for each in (field, *field.get("anyOf", ())):
-        if "$ref" in each:
-            return each["$ref"].rpartition("/")[2], ""
+    for alternative in (field, *field.get("anyOf", ())):
+        if "$ref" in alternative:
+            return alternative["$ref"].rpartition("/")[2], ""
         for within, brackets in (("items", "[]"), ("additionalProperties", ".*")):
-            if isinstance(each.get(within), Mapping) and "$ref" in each[within]:
-                return each[within]["$ref"].rpartition("/")[2], brackets
+            if isinstance(alternative.get(within), Mapping) and "$ref" in alternative[within]:
+                return alternative[within]["$ref"].rpartition("/")[2], brackets
     return None, ""
 
 

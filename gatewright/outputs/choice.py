@@ -65,12 +65,12 @@ def _one_each(
             f"only one format can go to standard output, not {' and '.join(printed)}"
         )
     written = dict[str, str]()
-    for each in outputs:
-        if each.file is not None:
-            other = written.setdefault(os.path.realpath(each.file), each.format)
-            if other != each.format:
+    for output in outputs:
+        if output.file is not None:
+            other = written.setdefault(os.path.realpath(output.file), output.format)
+            if other != output.format:
                 raise click.BadParameter(
-                    f"only one format can go to {each.file}, not {other} and {each.format}"
+                    f"only one format can go to {output.file}, not {other} and {output.format}"
                 )
     has_table = any(each.format == "table" for each in outputs)
     return outputs if printed or has_table else (*outputs, Output("table"))

@@ -18,13 +18,17 @@ def render(report: Report) -> str:
     Unjudged files do not take the place of all violations.
     """
     problems = [
-        ("error", each.place.file, each.place.line, PROBLEM, each.message)
-        for each in report.problems
+        ("error", problem.place.file, problem.place.line, PROBLEM, problem.message)
+        for problem in report.problems
     ]
     found = problems[:MAX_FIRST]
-    for result, each in worst_first(report):
-        message = each.message if each.place.file else f"{result.title}: {each.message}"
-        found.append((each.level, each.place.file, each.place.line, each.policy, message))
+    for result, violation in worst_first(report):
+        message = (
+            violation.message if violation.place.file else f"{result.title}: {violation.message}"
+        )
+        found.append(
+            (violation.level, violation.place.file, violation.place.line, violation.policy, message)
+        )
     found += problems[MAX_FIRST:]
     lines, shown = list[str](), dict.fromkeys(COMMANDS, 0)
     for level, file, line, title, message in found:

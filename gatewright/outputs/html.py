@@ -56,6 +56,6 @@ def _matrix(
 ) -> dict[str, dict[str, int]]:
     """Return the number of violations by namespace and severity."""
     matrix = {namespace: dict.fromkeys(SEVERITIES, 0) for namespace in namespaces}
-    for result, each in violations:
-        matrix[result.namespace][each.severity] += 1
+    for result, violation in violations:
+        matrix[result.namespace][violation.severity] += 1
     return matrix

@@ -49,11 +49,13 @@ def _suite(
             suite, "testcase", classname=_text(file), name=_text(result.title), time="0"
         )
         is_undecided = result.verdict == "error"
-        for each in result.violations:
-            if each.level == "error":
-                name = "error" if is_undecided or each.action == "Error" else "failure"
-                found = SubElement(case, name, type=_text(each.policy), message=_text(each.message))
-                found.text = _text(_line(each))
+        for violation in result.violations:
+            if violation.level == "error":
+                name = "error" if is_undecided or violation.action == "Error" else "failure"
+                found = SubElement(
+                    case, name, type=_text(violation.policy), message=_text(violation.message)
+                )
+                found.text = _text(_line(violation))
         if result.verdict == "unmatched":
             SubElement(case, "skipped", message="no policy applies to it")
         lesser = [_line(each) for each in result.violations if each.level != "error"]

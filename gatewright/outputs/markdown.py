@@ -18,8 +18,9 @@ def render(report: Report) -> str:
     tail = ["", "**Not judged**", "", *tail] if tail else []
     if report.ending:
         lines = (
-            f"- {_text(each.expires)}: {_text(', '.join(each.policies))}: {_text(each.reason)}"
-            for each in report.ending
+            f"- {_text(ending.expires)}: {_text(', '.join(ending.policies))}: "
+            f"{_text(ending.reason)}"
+            for ending in report.ending
         )
         tail += ["", "**Exceptions that expire within 30 days**", "", *lines]
     room = MAX_LENGTH - sum(len(line) + 1 for line in (*head, *tail))
@@ -37,11 +38,11 @@ def _table(report: Report, room: int) -> list[str]:
         return []
     lines = ["", "| | Object | Policy | Violation |", "|---|---|---|---|"]
     room -= sum(map(len, lines)) + 100
-    for number, (result, each) in enumerate(violations):
-        place = f"<br>{_text(str(each.place))}" if each.place.file else ""
+    for number, (result, violation) in enumerate(violations):
+        place = f"<br>{_text(str(violation.place))}" if violation.place.file else ""
         line = (
-            f"| {SIGNS[each.level]} | {_text(result.title)}{place} | {_text(each.policy)} | "
-            f"{_text(each.message)} |"
+            f"| {SIGNS[violation.level]} | {_text(result.title)}{place} "
+            f"| {_text(violation.policy)} | {_text(violation.message)} |"
         )
         room -= len(line) + 1
         if room < 0:

@@ -153,8 +153,8 @@ class Report:
     def counts(self) -> dict[str, int]:
         """The number of results by verdict, in the order of their first appearance."""
         found: dict[str, int] = {}
-        for each in self.results:
-            found[each.verdict] = found.get(each.verdict, 0) + 1
+        for result in self.results:
+            found[result.verdict] = found.get(result.verdict, 0) + 1
         return found
 
     @property

@@ -60,7 +60,8 @@ def render(report: Report) -> str:
             }
         ],
         "results": [
-            _result(result, each, rules[each.rule_name], counts, lines) for result, each in kept
+            _result(result, violation, rules[violation.rule_name], counts, lines)
+            for result, violation in kept
         ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}

@@ -47,19 +47,19 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
 def _undecided_once(results: Iterable[SubjectResult]) -> Iterator[SubjectResult]:
     """Yield the results; the same reason why objects were not decided is only in the first one."""
     counts = Counter(
-        (each.policy, each.message)
+        (violation.policy, violation.message)
         for result in results
-        for each in result.violations
-        if each.action == "Error"
+        for violation in result.violations
+        if violation.action == "Error"
     )
     for result in results:
         kept = list[ReportedViolation]()
-        for each in result.violations:
-            if each.action != "Error":
-                kept.append(each)
-            elif number := counts.pop((each.policy, each.message), 0):
+        for violation in result.violations:
+            if violation.action != "Error":
+                kept.append(violation)
+            elif number := counts.pop((violation.policy, violation.message), 0):
                 others = f" Also {counted(number - 1, 'more object')}." * (number > 1)
-                kept.append(replace(each, message=each.message + others))
+                kept.append(replace(violation, message=violation.message + others))
         if kept or not result.violations:
             yield replace(result, violations=tuple(kept))
 

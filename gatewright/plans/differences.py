@@ -131,10 +131,10 @@ class Cluster:
                 continue
             namespace = parent.namespace if resource.namespaced else None
             with suppress(NotFound):  # optional to planners
-                async for each in self._client.list(resource, namespace, labels=reads.labels):
+                async for object in self._client.list(resource, namespace, labels=reads.labels):
                     for index, values in reads.indexes.items():
-                        for value in values(each):
-                            found.setdefault((resource, index, value), []).append(each)
+                        for value in values(object):
+                            found.setdefault((resource, index, value), []).append(object)
         return found
 
     async def _difference(self, child: Planned, current: JsonObject | None, uid: str) -> Difference:

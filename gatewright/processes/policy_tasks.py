@@ -181,7 +181,7 @@ class PolicyTasks:
         }
         before = {} if self._figures is None else self._figures
         self._enqueue_statuses(
-            id for id, found in figures.items() if id not in before or before[id] != found
+            id for id, figure in figures.items() if id not in before or before[id] != figure
         )
         self._figures = figures
 

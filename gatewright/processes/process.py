@@ -103,8 +103,8 @@ async def _run_together(
 def _errors(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error, or each error of a group."""
     if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _errors(each)
+        for exception in error.exceptions:
+            yield from _errors(exception)
     elif error is not None:
         yield error
 

@@ -29,9 +29,9 @@ async def image_look_ups(
 
     Raises RegistryConfigError if a file of the settings cannot be used.
     """
-    for each in settings.insecure_registries:
-        if "/" in each:
-            text = f"--insecure-registries {each}: expected HOST:PORT, without a scheme or path"
+    for host in settings.insecure_registries:
+        if "/" in host:
+            text = f"--insecure-registries {host}: expected HOST:PORT, without a scheme or path"
             raise RegistryConfigError(text)
     logins = read_logins(settings.registry_config) if settings.registry_config else {}
     async with new_session({"User-Agent": "gatewright"}, _limits(qps)) as session:

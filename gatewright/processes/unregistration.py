@@ -26,8 +26,8 @@ async def unregister(
     Missing objects are skipped. An error is logged, and the remaining steps still run.
     """
     steps = [
-        (f"delete {each.plural}/{configuration}", client.delete(each, configuration))
-        for each in CONFIGURATIONS
+        (f"delete {resource.plural}/{configuration}", client.delete(resource, configuration))
+        for resource in CONFIGURATIONS
     ]
     steps += [
         (f"restore the conversion of {crd}", without_conversion(client, crd))

@@ -63,10 +63,10 @@ class ApiServer(FakeApiServer):
         requests = ((each, each.path.split("/")) for each in self.requests.writes)
         return [
             (
-                f"{'apply' if 'apply' in each.content_type else VERBS[each.method]} "
-                f"{_shown(path, each.body)}"
+                f"{'apply' if 'apply' in request.content_type else VERBS[request.method]} "
+                f"{_shown(path, request.body)}"
             )
-            for each, path in requests
+            for request, path in requests
             if "events.k8s.io" not in path
         ]
 
@@ -106,7 +106,7 @@ async def reconcile(
     (controller,) = manager.controllers
     async with manager.client:
         running = [
-            asyncio.create_task(each) for each in (manager.caches.run(), manager.recorder.run())
+            asyncio.create_task(task) for task in (manager.caches.run(), manager.recorder.run())
         ]
         try:
             await manager.caches.synced()

@@ -120,7 +120,7 @@ def glob(value: str, pattern: str) -> str:
 def any_glob(value: str, patterns: Iterable[str]) -> str:
     """Return the test that a string matches one of several patterns with * and ?."""
     plain, wild = list[str](), list[str]()
-    for each in patterns:
-        (wild if "*" in each or "?" in each else plain).append(each)
+    for pattern in patterns:
+        (wild if "*" in pattern or "?" in pattern else plain).append(pattern)
     named = [f"{value} in {literal(plain)}"] if plain else []
     return some([*named, *(glob(value, each) for each in wild)])

@@ -1,4 +1,4 @@
-"""One name, one meaning: each class and alias name is defined once across all packages."""
+"""One name, one meaning: a class name is defined once, and a loop variable says what it holds."""
 
 import ast
 import tomllib
@@ -35,12 +35,43 @@ def is_camel_case(name: str) -> bool:
     return name.lstrip("_")[:1].isupper() and not name.isupper()
 
 
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Yield each module of the packages, by its path."""
+    for package in (*packages(), "plugins"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+
+
+def loop_targets(node: ast.AST) -> list[ast.expr]:
+    """Return what a loop, or a comprehension over several lines, assigns to."""
+    match node:
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            return [target]
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            several = node.end_lineno != node.lineno
+            return [each.target for each in node.generators] if several else []
+        case _:
+            return []
+
+
 def test_a_class_or_alias_is_defined_once() -> None:
     """If two packages need the same word, their names must differ, or one imports the other's."""
     places = defaultdict(list)
-    for package in (*packages(), "plugins"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for name in defined(ast.parse(path.read_text())):
-                places[name].append(str(path.relative_to(ROOT)))
+    for path, module in modules():
+        for name in defined(module):
+            places[name].append(path)
     several = {name: where for name, where in places.items() if len(where) > 1}
     assert several == {}
+
+
+def test_a_loop_variable_says_what_it_holds() -> None:
+    """Such as `container` or `policy`; `each` stands in comprehensions of one line alone."""
+    unnamed = [
+        f"{path}:{target.lineno}: {name.id}"
+        for path, module in modules()
+        for node in ast.walk(module)
+        for target in loop_targets(node)
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and name.id in ("each", "found")
+    ]
+    assert unnamed == []

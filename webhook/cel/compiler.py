@@ -89,8 +89,8 @@ class Compiler:
         path.reverse()
         self.nodes += len(path) - 1
         type_, code = self.compile(base)
-        for each in path:
-            type_ = self._field(each, type_, each.field)
+        for selection in path:
+            type_ = self._field(selection, type_, selection.field)
         return type_, closures.path_of(code, [each.field for each in path])
 
     def _field(self, node: Node, operand: Type, field: str) -> Type:
@@ -206,9 +206,9 @@ class Compiler:
         return type_.params[0] if type_.params else DYN, code
 
     def _aggregate(self, node: Node, types: list[Type]) -> Type:
-        for each in types if self.homogeneous else ():
-            if not can_stand_beside(types[0], each):
-                self.fail(node, f"expected type '{types[0]}' but found '{each}'")
+        for type in types if self.homogeneous else ():
+            if not can_stand_beside(types[0], type):
+                self.fail(node, f"expected type '{types[0]}' but found '{type}'")
         if not types:
             return UNKNOWN
         if DYN in types:

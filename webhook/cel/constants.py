@@ -36,5 +36,5 @@ def _within(node: Node, types: Mapping[int, Type]) -> Iterator[Type]:
     """Yield the type of a node, and of all items of a literal list or map."""
     yield types[id(node)]
     if isinstance(node, ListNode | MapNode):
-        for each in below(node):
-            yield from _within(each, types)
+        for child in below(node):
+            yield from _within(child, types)

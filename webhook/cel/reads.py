@@ -39,8 +39,8 @@ def _chains(node: Node) -> Iterator[Steps]:
             return
     while isinstance(node, Select):
         node = node.operand
-    for each in below(node):
-        yield from _chains(each)
+    for child in below(node):
+        yield from _chains(child)
 
 
 def _chain(node: Node) -> Steps:

@@ -200,9 +200,9 @@ class BoundPolicy:
         fields = self.exemptions.covered_fields(request)
         records = self.exemptions.covered(request)
         left = set(outcome.violations) if outcome else set()
-        for each in bare.violations if bare else ():
-            entry = fields.get(each.where) or nearest(each.holder, records, request)
-            if entry is not None and each not in left:
+        for violation in bare.violations if bare else ():
+            entry = fields.get(violation.where) or nearest(violation.holder, records, request)
+            if entry is not None and violation not in left:
                 yield entry.title
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
@@ -253,13 +253,13 @@ class BoundPolicy:
         expired = self.exemptions.covered(request, expired=True)
         new: list[Violation] = []
         tolerated: list[Violation] = []
-        for each in chain((first,), others):
-            (tolerated if before.holds(each) else new).append(each)
+        for violation in chain((first,), others):
+            (tolerated if before.holds(violation) else new).append(violation)
             if len(new) > MAX_VIOLATIONS:
                 break
-        for each in tolerated if expired else ():
-            if (entry := nearest(each.holder, expired, request)) is not None:
-                each.expired = f"{entry.title} expired {entry.expires:%Y-%m-%d}"
+        for violation in tolerated if expired else ():
+            if (entry := nearest(violation.holder, expired, request)) is not None:
+                violation.expired = f"{entry.title} expired {entry.expires:%Y-%m-%d}"
         return Outcome(self.title, self.actions, tuple(new), tuple(tolerated))
 
     def _before(self, request: Request) -> list[Violation]:
@@ -281,9 +281,9 @@ def _by_record(
 ) -> Iterator[Any]:
     """Yield the results of `judge` for each record with its own parameters (None: exempt)."""
     for by in {id(each): each for each in params.values() if each is not None}.values():
-        for each in judge(request, by):
-            if nearest(each.holder, params, request) is by:
-                yield each
+        for violation in judge(request, by):
+            if nearest(violation.holder, params, request) is by:
+                yield violation
 
 
 def outcomes_of(policies: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:

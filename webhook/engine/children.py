@@ -92,10 +92,10 @@ def _plan(
     if new := tuple(each for each in planned.refused if not tolerated.holds(each)):
         return Outcome(f"{planner.kind.kind.lower()}-schema", planner.actions, new)
     existing = {each.identity: each for each in before.children}
-    for each in planned.children:
-        old_child = existing.get(each.identity)
-        if old_child is None or not each.once:
-            children.append(_child(request.attributes, user, object, each, old_child))
+    for child in planned.children:
+        old_child = existing.get(child.identity)
+        if old_child is None or not child.once:
+            children.append(_child(request.attributes, user, object, child, old_child))
     return None
 
 

@@ -232,8 +232,8 @@ class Engine:
         planner = self.planners.by_target[target]
         kinds = self.planners.reach(planner)
         needed = {NOW, PARENT} if target[2] else {NOW}
-        for each in (planner, *map(self.planners.of, kinds)):
-            if each is not None and each.optional:
+        for kind_planner in (planner, *map(self.planners.of, kinds)):
+            if kind_planner is not None and kind_planner.optional:
                 needed.add(SERVED)
         for key in (key for kind in kinds for key in Target(kind).keys):
             needed |= self._validating.needs_of(key) | self._mutating.needs_of(key)

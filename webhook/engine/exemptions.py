@@ -84,8 +84,8 @@ class Exemptions(tuple[Exemption, ...]):
     def __init__(self, _: Iterable[Exemption] = ()) -> None:
         """Index them by kind, name and namespace, if they have these."""
         self._index: dict[IndexKey, list[int]] = {}
-        for index, each in enumerate(self):
-            for key in each.keys:
+        for index, record in enumerate(self):
+            for key in record.keys:
                 self._index.setdefault(key, []).append(index)
 
     def about(self, request: Request) -> Iterator[Exemption]:

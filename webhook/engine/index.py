@@ -47,9 +47,9 @@ class LabelIndex:
         if len(labels) < MIN_INDEXED:
             return cls(others, {}, 0)
         by_label: dict[LabelAndValue, list[Ranked]] = {}
-        for each in labels:
-            for key in _keys(each[1]):
-                by_label.setdefault(key, []).append(each)
+        for label in labels:
+            for key in _keys(label[1]):
+                by_label.setdefault(key, []).append(label)
         indexed = {rank for rank, _ in labels}
         return cls([each for each in others if each[0] not in indexed], by_label, len(labels))
 
@@ -77,10 +77,10 @@ class LabelIndex:
                 if not by_label[key]:
                     del by_label[key]
             indexed -= bool(bound.namespace_labels)
-        for each in added:
-            for key in _keys(each[1]):
-                by_label[key] = [*by_label.get(key, ()), each]
-            indexed += bool(each[1].namespace_labels)
+        for entry in added:
+            for key in _keys(entry[1]):
+                by_label[key] = [*by_label.get(key, ()), entry]
+            indexed += bool(entry[1].namespace_labels)
         others += [each for each in added if not each[1].namespace_labels]
         return LabelIndex(sorted(others, key=_rank), by_label, indexed)
 

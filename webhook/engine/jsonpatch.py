@@ -97,9 +97,9 @@ class Patcher:
     def _own(self, value: Any) -> Any:
         """Return a copy of a policy's object or list, which later patches may change."""
         value = value.copy()
-        for key, each in value.items() if type(value) is dict else enumerate(value):
-            if type(each) in CONTAINERS:
-                value[key] = self._own(each)
+        for key, item in value.items() if type(value) is dict else enumerate(value):
+            if type(item) in CONTAINERS:
+                value[key] = self._own(item)
         self._added[id(value)] = value
         return value
 

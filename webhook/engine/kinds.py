@@ -92,7 +92,8 @@ class Target:
     def keys(self) -> tuple[TargetKey, ...]:
         """The keys of this target."""
         return tuple(
-            (self.kind.group, self.kind.plural, self.subresource, each) for each in self.operations
+            (self.kind.group, self.kind.plural, self.subresource, operation)
+            for operation in self.operations
         )
 
 
@@ -236,13 +237,15 @@ def add_pod_kind(text: str) -> None:
         form = "GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec"
         raise ValueError(f'"{text}" is not of the form {form}; write a list as LIST[]')
     group, version, name, path = found.groups()
-    for each in _read_both_ways(group, name):
-        if (each.group, each.kind) in OURS:
-            raise ValueError(f"{name} of {each.group} is built in; register only custom kinds")
-        known = KINDS.get((each.group, each.kind), each)
+    for known_kind in _read_both_ways(group, name):
+        if (known_kind.group, known_kind.kind) in OURS:
+            raise ValueError(
+                f"{name} of {known_kind.group} is built in; register only custom kinds"
+            )
+        known = KINDS.get((known_kind.group, known_kind.kind), known_kind)
         paths = tuple(dict.fromkeys((*known.pod_specs, *filter(None, (known.pod_spec,)), path)))
         is_one = len(paths) == 1 and "[" not in path
-        kind = replace(each, versions=(version,), pod_spec=path if is_one else None)
+        kind = replace(known_kind, versions=(version,), pod_spec=path if is_one else None)
         KINDS[kind.group, kind.kind] = kind if is_one else replace(kind, pod_specs=paths)
 
 

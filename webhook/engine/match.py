@@ -204,11 +204,11 @@ def _required_label(spec: LabelSelector | None) -> LabelValues | None:
         return None
     for key, value in spec.match_labels.items():
         return key, frozenset({value})
-    for each in spec.match_expressions:
-        if each.operator == "In":
-            return each.key, frozenset(each.values)
-        if each.operator == "Exists":
-            return each.key, None
+    for expression in spec.match_expressions:
+        if expression.operator == "In":
+            return expression.key, frozenset(expression.values)
+        if expression.operator == "Exists":
+            return expression.key, None
     return None
 
 

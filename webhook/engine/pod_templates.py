@@ -13,8 +13,8 @@ def pod_templates(object: Fields, paths: tuple[str, ...]) -> Iterator[Fields]:
     for path in paths:
         *lists, rest = path.split("[].")
         holders = [object]
-        for each in lists:
-            holders = [item for holder in holders for item in holder.each(each)]
+        for container_list in lists:
+            holders = [item for holder in holders for item in holder.each(container_list)]
         above = rest.removesuffix("spec").removesuffix(".")
         for holder in holders:
             template = holder.fields(above) if above else holder

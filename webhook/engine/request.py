@@ -205,8 +205,8 @@ class Request(Fields):
                 fields: Iterable[Fields] = (Fields(object),)
                 if of_pod and self._kind.pod_specs:
                     fields = pod_templates(Fields(object), self._kind.pod_specs)
-                for each in fields:
-                    yield each.mapping(f"{metadata}.labels")
+                for field in fields:
+                    yield field.mapping(f"{metadata}.labels")
 
     @property
     def is_mirror_pod(self) -> bool:

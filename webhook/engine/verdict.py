@@ -108,7 +108,10 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
     """
     found = list(outcomes)
     is_renamed = any(
-        each.where == NAME for outcome in found if outcome.denies for each in outcome.violations
+        violation.where == NAME
+        for outcome in found
+        if outcome.denies
+        for violation in outcome.violations
     )
     denied = {_key(outcome, each) for outcome in found for each in outcome.violations}
     tolerated = denied | {_key(outcome, each) for outcome in found for each in outcome.tolerated}

@@ -213,9 +213,9 @@ class Before:
         self._excess: dict[tuple[str, str], dict[int, Excess]] = {}
         self._left = Counter(_place(each) for each in violations if each.excess is not None)
         self._compared: dict[tuple[int, int], bool] = {}
-        for each in violations:
-            if each.excess is not None:
-                self._excess.setdefault(each.key, {})[id(each.excess)] = each.excess
+        for violation in violations:
+            if violation.excess is not None:
+                self._excess.setdefault(violation.key, {})[id(violation.excess)] = violation.excess
 
     def holds(self, violation: Violation) -> bool:
         """Return whether a violation existed: same identity, or same field and no more excess.

@@ -107,7 +107,7 @@ def _named_in_full(
         return None, []
     targets = [(target.kind, bound.policy) for bound in policies for target in bound.policy.targets]
     named = [
-        (named, policy) for each, policy in targets if (named := _kind_named(each, group, kind))
+        (named, policy) for target, policy in targets if (named := _kind_named(target, group, kind))
     ]
     if found := [each for each in named if each[0].group == group]:
         return found[0][0], [policy for _, policy in found]

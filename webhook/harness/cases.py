@@ -65,9 +65,9 @@ def load_trials(
         raise DocumentError(f"{path}: the case file is empty")
     if any(carries_cases(each.value) for each in documents):
         documents = [
-            each
-            for each in documents
-            if carries_cases(each.value) or not is_policy_object(each.value)
+            document
+            for document in documents
+            if carries_cases(document.value) or not is_policy_object(document.value)
         ]
     yield from read_trials(documents, catalogue, home, custom=custom)
 
@@ -204,8 +204,8 @@ def _trials(
     """Yield the trials of one case. Raises FaultsError with paths below the case."""
     if case.each is not None and "kind" in case.object:
         refuse("object.kind", "not beside each, which names the kinds")
-    for each in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case)]:
-        trial = _trial(tried, case, each, document, at_case)
+    for pod_kind in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case)]:
+        trial = _trial(tried, case, pod_kind, document, at_case)
         yield trial
         for how in case.also:
             try:

@@ -30,7 +30,7 @@ class Covered:
         finds = "violation" if self.policy.policy.validate is not None else "patch"
         yield "allowed", "allowed" in self.outcomes
         for operation in dict.fromkeys(
-            each for target in self.policy.policy.targets for each in target.operations
+            operation for target in self.policy.policy.targets for operation in target.operations
         ):
             yield f"{finds} on {operation}", operation in self.operations
         if self.judges_containers:
@@ -47,8 +47,11 @@ class Covered:
 def coverage(tried: Iterable[Tried]) -> list[Covered]:
     """Return the coverage of each policy that the trials put in force, by name."""
     found: dict[str, Covered] = {}
-    for each in tried:
-        trial, outcomes = each.trial, {outcome.policy: outcome for outcome in each.answer.outcomes}
+    for tried_case in tried:
+        trial, outcomes = (
+            tried_case.trial,
+            {outcome.policy: outcome for outcome in tried_case.answer.outcomes},
+        )
         for policy in trial.engine.policies:
             if trial.subject.policy is None and policy.policy.always:
                 continue  # always in force; it has its own case file

@@ -184,7 +184,8 @@ class ManifestJudge:
         """Return the engine as if namespace selectors of these matched; None if they conflict."""
         if titles not in self._anywhere:
             policies = (
-                _anywhere(each) if each.title in titles else each for each in self._engine.policies
+                _anywhere(policy) if policy.title in titles else policy
+                for policy in self._engine.policies
             )
             engine = self._engine.with_policies(policies)
             self._anywhere[titles] = None if engine.conflicts else engine

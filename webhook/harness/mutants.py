@@ -112,7 +112,9 @@ def _changes(
         wire = field.alias or name
         value = spec.get("params", {}).get(wire, field.get_default(call_default_factory=True))
         choices = [
-            each for each in get_args(field.annotation) if isinstance(each, str) and each != value
+            argument
+            for argument in get_args(field.annotation)
+            if isinstance(argument, str) and argument != value
         ]
         yield from ((("params", wire), f"params.{wire} {how}", new) for how, new in _values(value))
         yield from ((("params", wire), f"params.{wire} set to {each}", each) for each in choices)

@@ -59,13 +59,14 @@ class WatchedEngine(Engine):
                     request = cast(Request, _Watched(request, looked))
                 elif rules_look:
                     looked()
-                for each in judge(request, params) if judge is not None else ():
-                    if not isinstance(each, Violation | Patch):
+                for yielded in judge(request, params) if judge is not None else ():
+                    if not isinstance(yielded, Violation | Patch):
                         raise TypeError(
-                            f"the policy yielded {each!r}, which is neither a Violation nor a Patch"
+                            f"the policy yielded {yielded!r}, "
+                            "which is neither a Violation nor a Patch"
                         )
                     looked()
-                    yield each
+                    yield yielded
 
             return None if judge is None else watched
 

@@ -27,10 +27,13 @@ def _find_unselected(trial: Trial) -> Iterator[str]:
     policies = trial.engine.policies
     clauses = [clause for each in policies for clause in each.match.written]
     in_namespace = [
-        each.namespace_selector for each in clauses if each.namespace_selector is not None
+        clause.namespace_selector for clause in clauses if clause.namespace_selector is not None
     ]
     in_object = [
-        each for clause in clauses for each in (clause.object_selector, clause.pod_selector) if each
+        selector
+        for clause in clauses
+        for selector in (clause.object_selector, clause.pod_selector)
+        if selector
     ]
     if not any({NAMESPACE_LABELS, NAMESPACE} & each.needs for each in policies):
         set_labels = trial.looked_up[NAMESPACE_LABELS].keys() - {NAME_LABEL}

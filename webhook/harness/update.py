@@ -54,7 +54,9 @@ def _agree(case: Sequence[Tried]) -> Any:
     found = {
         orjson.dumps(got): got
         for got in (
-            expectation_of(each.trial, each.answer) for each in case if not each.trial.derived
+            expectation_of(tried_case.trial, tried_case.answer)
+            for tried_case in case
+            if not tried_case.trial.derived
         )
     }
     if len(found) != 1:

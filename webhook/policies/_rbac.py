@@ -43,8 +43,8 @@ def judge_rules(request: Request, judge: RuleJudge, rule: str) -> Iterator[Viola
     """
     if is_by_kubernetes(request):
         return
-    for each in request.each("rules"):
-        yield from judge(each)
+    for entry in request.each("rules"):
+        yield from judge(entry)
     for index, selector in enumerate(request.each(SELECTORS)):
         path = f"{SELECTORS}[{index}]"
         required = requirements(selector)

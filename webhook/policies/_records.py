@@ -24,8 +24,8 @@ def requirements(selector: Fields) -> list[LabelRequirement]:
     return [
         *((key, "In", [value]) for key, value in exact),
         *(
-            (each.string("key"), each.string("operator"), each.strings("values"))
-            for each in selector.each("matchExpressions")
+            (expression.string("key"), expression.string("operator"), expression.strings("values"))
+            for expression in selector.each("matchExpressions")
         ),
     ]
 

@@ -136,8 +136,8 @@ def missing(request: Request, part: str, params: Required) -> Iterator[Violation
     """Yield a violation for each container without required resources, if its pod lacks them."""
     whole, rule = of_pod(request), f"resource {part} required in {params.tier}"
     required = params.required if whole is None else _lacking(params.required, getattr(whole, part))
-    for each in of_containers(request, limit_ranges=params.limit_ranges):
-        own = getattr(each, part)
+    for container in of_containers(request, limit_ranges=params.limit_ranges):
+        own = getattr(container, part)
         if lacking := _lacking(required, own):
             absent = " and ".join(name for name in lacking if name not in own)
             zeros = " and ".join(name for name in lacking if name in own)
@@ -147,7 +147,9 @@ def missing(request: Request, part: str, params: Required) -> Iterator[Violation
             )
             found, excess = ", ".join(filter(None, parts)), frozenset(lacking)
             fix = FIXES.get(len(lacking), "set all of them")
-            yield each.violation(f"resources.{part}", None, rule, fix, found=found, excess=excess)
+            yield container.violation(
+                f"resources.{part}", None, rule, fix, found=found, excess=excess
+            )
 
 
 def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:

@@ -57,7 +57,9 @@ def inherited(request: Request, holder: Fields, field: str, value: object) -> fr
     if holder is not request.pod():
         return None
     return frozenset(
-        f"{each.path()} {value}" for each in request.containers() if not each.is_set(field)
+        f"{container.path()} {value}"
+        for container in request.containers()
+        if not container.is_set(field)
     )
 
 

@@ -60,7 +60,9 @@ def validate(request: Request, params: CapabilityParams) -> Violations:
     for container in request.containers():
         added, dropped = container.strings(ADD), container.strings(DROP)
         missing = [
-            each for each in params.required_drop if each not in dropped and ALL not in dropped
+            capability
+            for capability in params.required_drop
+            if capability not in dropped and ALL not in dropped
         ]
         if missing:
             rule = f"containers must drop {', '.join(params.required_drop)}"

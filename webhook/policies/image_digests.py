@@ -18,11 +18,11 @@ FAULT = "has no digest", "add its digest: @sha256:…"
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each image without a digest."""
-    for each in image_violations(
+    for violation in image_violations(
         request, "images must be named by digest", lambda image: None if image.digest else FAULT
     ):
         require_digests(request)
-        yield each
+        yield violation
 
 
 POLICY = Policy("image-digests", validate=validate, category="images")

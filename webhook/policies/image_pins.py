@@ -42,9 +42,9 @@ def mutate(request: Request, params: ImagePins) -> Patches:
     if is_copy(request):
         return
     images = {
-        each: image
-        for each in changed_images(request)
-        if (image := parsed(each.text)) is not None
+        container: image
+        for container in changed_images(request)
+        if (image := parsed(container.text)) is not None
         and not image.digest
         and any(registry.holds(image) for registry in params.registries)
     }

@@ -130,27 +130,27 @@ def validate(request: Request, params: ImageSignatures) -> Violations:
     """Yield a violation for each image without the signatures and attestations that it needs."""
     named = list[tuple[Image, ImageReference, SignedImages]]()
     running = request.looked_up.get(RUNNING, {})
-    for each in changed_images(request):
-        image = parsed(each.text)
-        if image is not None and not image.digest and isinstance(each.holder, Container):
-            image = replace(image, digest=running.get(each.holder.name))
+    for container in changed_images(request):
+        image = parsed(container.text)
+        if image is not None and not image.digest and isinstance(container.holder, Container):
+            image = replace(image, digest=running.get(container.holder.name))
         entry = None if image is None else params.entry(image)
         if image is not None and image.digest and entry is not None:
-            named.append((each, image, entry))
+            named.append((container, image, entry))
         elif entry is not None:
             require_digests(request)
             found = "has no digest, so what is verified may not be what is pulled"
-            yield _violation(each, found, ADD_DIGEST)
+            yield _violation(container, found, ADD_DIGEST)
         elif params.unsigned == "deny":
-            yield _violation(each, "is named by no entry of signatures", NAME_IT)
+            yield _violation(container, "is named by no entry of signatures", NAME_IT)
     known = read(request, SIGNATURES, (str(image) for _, image, _ in named)) if named else {}
-    for each, image, entry in named:
+    for container, image, entry in named:
         attached = known[str(image)]
         if isinstance(attached, str):
             raise RuleError(f"{image}: {attached}")
         for lack, fix in _faults(image, attached, entry, params.attestations):
-            runs = "" if str(image.digest) in each.text else f"(it runs {image.digest}) "
-            yield _violation(each, f"{runs}{lack}", fix)
+            runs = "" if str(image.digest) in container.text else f"(it runs {image.digest}) "
+            yield _violation(container, f"{runs}{lack}", fix)
 
 
 def _violation(image: Image, found: str, fix: str) -> Violation:
@@ -177,17 +177,16 @@ def _faults(
         expected = ", ".join(each.id for each in entry.verifying_keys)
         fix = f"sign it: cosign sign --key cosign.key {name}"
         yield f"{what} by a key of the policy ({expected}){others}", fix
-    for each in attestations:
-        signed, _ = statements(attached, image, each.verifying_keys)
-        ofthis = [found for found in signed if found.predicate_type == each.type]
-        fix = (
-            f"attest it: cosign attest --key cosign.key --type {each.type} --predicate FILE {name}"
-        )
-        if not ofthis:
-            yield f"has no attestation {each.type} by a key of the policy", fix
-        elif not any(_meets(statement, each) for statement in ofthis):
-            conditions = " and ".join(each.conditions)
-            yield f"has no attestation {each.type} for which {conditions} is true", fix
+    for attestation in attestations:
+        signed, _ = statements(attached, image, attestation.verifying_keys)
+        of_this_type = [found for found in signed if found.predicate_type == attestation.type]
+        options = f"--key cosign.key --type {attestation.type} --predicate FILE"
+        fix = f"attest it: cosign attest {options} {name}"
+        if not of_this_type:
+            yield f"has no attestation {attestation.type} by a key of the policy", fix
+        elif not any(_meets(statement, attestation) for statement in of_this_type):
+            conditions = " and ".join(attestation.conditions)
+            yield f"has no attestation {attestation.type} for which {conditions} is true", fix
 
 
 def _meets(statement: "SignedStatement", attestation: RequiredAttestation) -> bool:

@@ -34,14 +34,14 @@ def validate(request: Request, params: Params) -> Violations:
 
 def _small_amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
     """Yield the record, the field and the amount of each implausibly small amount."""
-    for each in of_all(request):
+    for resources in of_all(request):
         for part, amounts in (
-            ("resources.limits", each.limits),
-            ("resources.requests", each.requests),
+            ("resources.limits", resources.limits),
+            ("resources.requests", resources.requests),
         ):
             for name, amount in amounts.items():
                 if 0 < amount.millis < SMALLEST.millis and name.startswith(BYTES):
-                    yield each, entry(part, name), amount
+                    yield resources, entry(part, name), amount
     for volume in request.volumes():
         limit = volume.quantity(SIZE_LIMIT)
         if limit is not None and 0 < limit.millis < SMALLEST.millis:

@@ -86,9 +86,9 @@ def _judge(container: Fields, params: Probes) -> Violations:
 def _ports(container: Fields) -> set[int | str | None]:
     """Return the ports of a container, by number and by name."""
     return {
-        each
+        port_id
         for port in container.each("ports")
-        for each in (port.integer("containerPort"), port.string("name"))
+        for port_id in (port.integer("containerPort"), port.string("name"))
     }
 
 

@@ -49,12 +49,12 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
     """Yield a violation for each number above the maximum, and for a minimum that is too low."""
     judged = numbers(request)
     most, least = params.maximum, params.minimum
-    for path, number, found in judged:
+    for path, number, origin in judged:
         if number > most:
             rule = f"{params.tier} workloads cannot exceed {most} replicas"
             fix, over = f"set it to {most} or less", number - most
             yield request.violation(
-                path, number, rule, fix, found=found, excess=over, fix_value=most
+                path, number, rule, fix, found=origin, excess=over, fix_value=most
             )
     path, number, found = judged[0]
     is_allowed = number >= least or (params.allow_zero and number == 0)

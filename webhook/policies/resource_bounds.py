@@ -61,14 +61,14 @@ class ResourceBounds(Completed):
 
 def validate(request: Request, params: ResourceBounds) -> Violations:
     """Yield one violation for each amount out of bounds."""
-    for each in of_all(request, limit_ranges=params.limit_ranges):
+    for resources in of_all(request, limit_ranges=params.limit_ranges):
         for part, by_resource in (("limits", params.limits), ("requests", params.requests)):
             for resource, bounds in by_resource.items():
-                found = getattr(each, part).get(resource)
+                found = getattr(resources, part).get(resource)
                 if found is not None and (fault := bounds.fault(found)):
                     bound, fix, excess = fault
                     rule = f"{part} of {resource} must be {bound}"
-                    yield violation(each, part, resource, found.text, rule, fix, excess)
+                    yield violation(resources, part, resource, found.text, rule, fix, excess)
 
 
 POLICY = Policy(

@@ -44,17 +44,17 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
     shared = {} if whole is None else whole.requests
     old = before.containers() if before is not None else ()
     known = {each.path(): each.mapping("resources") for each in old}
-    for each in of_containers(request):
-        if known.get(each.path()) == each.mapping("resources"):
+    for container in of_containers(request):
+        if known.get(container.path()) == container.mapping("resources"):
             continue
         for name, limit in params.limits.items():
-            if name not in each.limits and name not in shared:
-                own = each.requests.get(name)
+            if name not in container.limits and name not in shared:
+                own = container.requests.get(name)
                 raised = own is not None and own.millis > limit.millis
-                yield each.set(("resources", "limits", name), str(own if raised else limit))
+                yield container.set(("resources", "limits", name), str(own if raised else limit))
         for name, requested in params.requests.items():
-            if name not in each.requests and name not in shared:
-                yield each.set(("resources", "requests", name), str(requested))
+            if name not in container.requests and name not in shared:
+                yield container.set(("resources", "requests", name), str(requested))
 
 
 POLICY = Policy("resource-defaults", ResourceDefaults, mutate=mutate, category="capacity")

@@ -30,18 +30,18 @@ class ResourceRatios(Completed):
 
 def validate(request: Request, params: ResourceRatios) -> Violations:
     """Yield one violation for each limit too far above its request."""
-    for each in of_all(request, limit_ranges=params.limit_ranges):
+    for resources in of_all(request, limit_ranges=params.limit_ranges):
         for resource, ratio in params.maximum.items():
-            limit = each.limits.get(resource)
+            limit = resources.limits.get(resource)
             if limit is None:
                 continue
-            requested = each.requests[resource]
+            requested = resources.requests[resource]
             if limit.millis * MILLI > ratio.millis * requested.millis:
                 found = f"{limit} with a request of {requested}"
                 rule = f"a limit of {resource} must be at most {ratio} times its request"
                 fix = "raise the request or lower the limit"
                 excess = Fraction(limit.millis, requested.millis) if requested.millis else LARGEST
-                yield violation(each, "limits", resource, found, rule, fix, excess)
+                yield violation(resources, "limits", resource, found, rule, fix, excess)
 
 
 POLICY = Policy(

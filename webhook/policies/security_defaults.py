@@ -105,10 +105,10 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
         if pod is not None and (pod.is_set(path) or POD_ANNOTATION in by_annotation):
             continue
         unset = [
-            each
-            for each in containers
-            if not (each.security_context and each.is_set(path))
-            and f"{CONTAINER_ANNOTATION}{each.name}" not in by_annotation
+            container
+            for container in containers
+            if not (container.security_context and container.is_set(path))
+            and f"{CONTAINER_ANNOTATION}{container.name}" not in by_annotation
         ]
         free = [each for each in unset if requested[each] < exempt]
         if pod is not None and hands_down and free and len(free) == len(unset):
@@ -161,9 +161,9 @@ def _new(request: Request) -> list[Container]:
     before = request.before()
     old = {each.name for each in before.containers()} if before is not None else set()
     return [
-        each
-        for each in request.containers()
-        if each.list == "ephemeralContainers" and each.name not in old
+        container
+        for container in request.containers()
+        if container.list == "ephemeralContainers" and container.name not in old
     ]
 
 

@@ -36,10 +36,10 @@ def validate(request: Request, params: UniqueIngressHosts) -> Violations:
     """Yield a violation for each host that another Ingress has, or that a wildcard covers."""
     # `taken`: hosts, each with the name of another Ingress.
     here, taken = (request.attributes.namespace, dict[str, str]())
-    for each in request.lookup(INGRESSES):
-        is_same = (each["namespace"], each["name"]) == (here, request.name)
-        if not is_same and not (params.sharing == "namespace" and each["namespace"] == here):
-            taken |= dict.fromkeys(each["hosts"], f"{each['namespace']}/{each['name']}")
+    for ingress in request.lookup(INGRESSES):
+        is_same = (ingress["namespace"], ingress["name"]) == (here, request.name)
+        if not is_same and not (params.sharing == "namespace" and ingress["namespace"] == here):
+            taken |= dict.fromkeys(ingress["hosts"], f"{ingress['namespace']}/{ingress['name']}")
     covered = {wildcard(host): host for host in taken}
     for rule in request.each("spec.rules"):
         host = rule.string("host") or ""

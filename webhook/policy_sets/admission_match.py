@@ -99,10 +99,10 @@ def _resources(
             kinds = [
                 Kind(group, plural, plural, versions) for group in groups
             ]  # the kind is unknown
-        for each in OPERATIONS_OF if subresource == "*" else (subresource,):
-            everything = ("CONNECT",) if each in CONNECTED else OPERATIONS
+        for part in OPERATIONS_OF if subresource == "*" else (subresource,):
+            everything = ("CONNECT",) if part in CONNECTED else OPERATIONS
             operations = everything if "*" in rule.operations else rule.operations
-            yield from ((kind, each, operations) for kind in kinds)
+            yield from ((kind, part, operations) for kind in kinds)
 
 
 def _matches(rule: ResourceRule, request: Request, served: Sequence[str]) -> bool:

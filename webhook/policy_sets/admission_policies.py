@@ -93,9 +93,9 @@ def native_policies(
 def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
     """Return the engine with more policies, named `kubernetes:NAME` if the name is taken."""
     taken, more = {each.title for each in engine.policies}, []
-    for each in policies:
-        name = f"kubernetes:{each.name}" if each.name in taken else each.name
-        more.append(replace(each, name=name))
+    for policy in policies:
+        name = f"kubernetes:{policy.name}" if policy.name in taken else policy.name
+        more.append(replace(policy, name=name))
     return engine.with_policies((*engine.policies, *more)) if more else engine
 
 

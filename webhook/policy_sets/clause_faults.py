@@ -91,13 +91,15 @@ def _possible_values(selector: LabelSelector) -> dict[str, set[str]]:
     """Return the values that a selector leaves for each label, if it names some or leaves none."""
     values = {key: {value} for key, value in selector.match_labels.items()}
     by_operator: dict[str, list[LabelSelectorRequirement]] = {}
-    for each in selector.match_expressions:
-        by_operator.setdefault(each.operator, []).append(each)
-    for each in by_operator.get("In", ()):
-        values[each.key] = values.get(each.key, {*each.values}).intersection(each.values)
-    for each in by_operator.get("NotIn", ()):
-        if each.key in values:
-            values[each.key] -= {*each.values}
+    for expression in selector.match_expressions:
+        by_operator.setdefault(expression.operator, []).append(expression)
+    for requirement in by_operator.get("In", ()):
+        values[requirement.key] = values.get(requirement.key, {*requirement.values}).intersection(
+            requirement.values
+        )
+    for requirement in by_operator.get("NotIn", ()):
+        if requirement.key in values:
+            values[requirement.key] -= {*requirement.values}
     present = {*values, *(each.key for each in by_operator.get("Exists", ()))}
     absent = {each.key for each in by_operator.get("DoesNotExist", ())}
     return values | {key: set() for key in present & absent}

@@ -63,9 +63,11 @@ class Expressions:
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
         self.conditions: list[tuple[str, Program]] = []
         self.annotations: list[tuple[str, Program]] = []
-        for index, each in enumerate(spec.match_conditions):
+        for index, condition in enumerate(spec.match_conditions):
             path = f"spec.matchConditions[{index}].expression"
-            self.conditions.append((each.name, self._program(path, each.expression, "bool")))
+            self.conditions.append(
+                (condition.name, self._program(path, condition.expression, "bool"))
+            )
         names = [each.name for each in spec.match_conditions]
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -79,8 +81,8 @@ class Expressions:
                 self._aliases[variable.name] = self._resolve(field)
             self._environment = with_variable(self._environment, variable.name, program.type)
         self.rules = [
-            self._rule(f"spec.validations[{index}]", each)
-            for index, each in enumerate(spec.validations)
+            self._rule(f"spec.validations[{index}]", validation)
+            for index, validation in enumerate(spec.validations)
         ]
         for index, annotation in enumerate(annotations):
             path = f"spec.auditAnnotations[{index}].valueExpression"
@@ -89,8 +91,8 @@ class Expressions:
         # Only mutations can construct objects, as in the API server.
         self._environment = replace(self._environment, structs=True)
         self.mutations = [
-            self._mutation(f"spec.mutations[{index}]", each)
-            for index, each in enumerate(spec.mutations)
+            self._mutation(f"spec.mutations[{index}]", mutation)
+            for index, mutation in enumerate(spec.mutations)
         ]
         if self._faults or faults:
             raise FaultsError([*self._faults, *faults])

@@ -83,10 +83,10 @@ def read(
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
     native, documents = native_policies(documents, kinds, is_offline=is_offline)
-    for each in native:
-        faults += _lines(each.document, each.faults)
-        for policy in each.policies:
-            policies[None, policy.name], places[None, policy.name] = policy, each.document
+    for entry in native:
+        faults += _lines(entry.document, entry.faults)
+        for policy in entry.policies:
+            policies[None, policy.name], places[None, policy.name] = policy, entry.document
     for document in documents:
         try:
             bound = _bind(document, catalogue, kinds, custom)

@@ -59,7 +59,7 @@ def rule_policy(
 
     def with_each(judge: ParamsOf) -> ParamsOf:
         return lambda request, params: (
-            each for value in params_of(request, params) for each in judge(request, value)
+            violation for value in params_of(request, params) for violation in judge(request, value)
         )
 
     conditions = [each.expression for each in spec.match_conditions]
@@ -87,9 +87,9 @@ def _schemas(found: Expressions, resources: Iterable[Target]) -> Iterator[str]:
 
 
 def _listed(spec: Spec) -> Iterator[str]:
-    for each in spec.validations:
-        expression = " ".join(each.expression.split())
-        yield f"{each.message}: {expression}" if each.message else expression
+    for validation in spec.validations:
+        expression = " ".join(validation.expression.split())
+        yield f"{validation.message}: {expression}" if validation.message else expression
     yield from (each.patch_type for each in spec.mutations)
 
 

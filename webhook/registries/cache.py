@@ -242,8 +242,8 @@ class ReviewImages(Mapping[str, Answer]):
                 for first in range(0, len(references), AT_ONCE):
                     few = references[first : first + AT_ONCE]
                     await asyncio.gather(*(self._look_ups.read(each, self._asker) for each in few))
-        for each in references:
-            late = f"registry {parse_image(each).registry} has not answered in time"
-            self._answers[each] = self._look_ups.get(each) or late
+        for reference in references:
+            late = f"registry {parse_image(reference).registry} has not answered in time"
+            self._answers[reference] = self._look_ups.get(reference) or late
         self._missing.clear()
         return True

@@ -80,10 +80,10 @@ class RegistryReader:
         documents, size = list[SignatureDocument](), 0
         try:
             with _only_manifests(image):
-                async for each in self._documents(image):
-                    self._client.hold(image, len(each.content))
-                    size += len(each.content)
-                    documents.append(each)
+                async for document in self._documents(image):
+                    self._client.hold(image, len(document.content))
+                    size += len(document.content)
+                    documents.append(document)
                     if size > MAX_BYTES:
                         text = f"{image} has signatures of more than {MAX_BYTES} bytes"
                         raise RegistryError(text)

@@ -126,7 +126,9 @@ class LookUps:
         if time.monotonic() >= self._ask_again:
             answers = await asyncio.gather(*map(self._client.serves, self._optional))
             found = (
-                each for each, is_served in zip(self._optional, answers, strict=True) if is_served
+                resource
+                for resource, is_served in zip(self._optional, answers, strict=True)
+                if is_served
             )
             self._served = frozenset((each.group, each.plural) for each in found)
             self._ask_again = time.monotonic() + A_MOMENT

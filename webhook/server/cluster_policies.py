@@ -85,10 +85,10 @@ class PolicyObjects:
         self._by_resource = {each.resource: each for each in self._stores}
         # Ids of objects that changed; the event loop appends, the thread of `compile` takes.
         self._touched = deque[ObjectId](
-            (each.resource, key) for each in self._stores for key in each.entries()
+            (store.resource, key) for store in self._stores for key in store.entries()
         )
-        for each in self._stores:
-            each.subscribers.append(partial(self._on_change, each.resource))
+        for store in self._stores:
+            store.subscribers.append(partial(self._on_change, store.resource))
         self._catalogue = catalogue
         self._metrics = metrics
         # uid and generation of the compiled objects, valid or not
@@ -129,8 +129,8 @@ class PolicyObjects:
         """
         stored = self._take_changes()
         for id in (id for id, entry in stored.items() if entry is None):
-            for each in (self._versions, self._compiled, self.problems, self.changed_verdicts):
-                each.pop(id, None)
+            for table in (self._versions, self._compiled, self.problems, self.changed_verdicts):
+                table.pop(id, None)
             if self._replace(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
         # Of two in conflict the older one is in force, also in a replica that starts later.
@@ -282,9 +282,9 @@ class PolicyObjects:
             self._exceptions.put(_place(id), bound if isinstance(bound, BoundException) else None)
         else:
             self._policies.put(_place(id), bound if isinstance(bound, BoundPolicy) else None)
-        for each, sign in ((old, -1), (bound, 1)):
-            if each is not None and (namespace := self._tenant(id)) is not None:
-                self._sizes[namespace] += sign * each.size
+        for policy, sign in ((old, -1), (bound, 1)):
+            if policy is not None and (namespace := self._tenant(id)) is not None:
+                self._sizes[namespace] += sign * policy.size
         return old is not None
 
 
@@ -293,8 +293,8 @@ def _is_in_force(entry: Entry) -> bool:
     object = entry.object
     status = object.get("status") or {}
     return status.get("observedGeneration") == entry.generation and any(
-        each.get("type") == "Ready" and each.get("status") == "True"
-        for each in status.get("conditions") or ()
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
     )
 
 

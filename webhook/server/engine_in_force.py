@@ -201,8 +201,8 @@ class Policies:
         self.engine = engine
         fields = {"policies": len(engine.policies), "version": self.version}
         log.info("policies in force", extra={"fields": fields})
-        for each in engine.conflicts:
-            log.error("policy %s is not in force: %s", each.policy.title, each.text)
+        for conflict in engine.conflicts:
+            log.error("policy %s is not in force: %s", conflict.policy.title, conflict.text)
 
     def _report(self, problem: str) -> None:
         if self.engine is None and problem == self._problem:

@@ -140,7 +140,8 @@ def from_crd(crd: JsonObject) -> Iterator[ServedResource]:
             custom=True,
             schema=schema,
             selectable=tuple(
-                each["jsonPath"].lstrip(".") for each in version.get("selectableFields", [])
+                selectable["jsonPath"].lstrip(".")
+                for selectable in version.get("selectableFields", [])
             ),
             root=names["kind"],
             types=types_of(schema, names["kind"]),
@@ -153,7 +154,8 @@ def with_known_fields(schema: JsonObject) -> JsonObject:
     The API server merges those fields by their own types.
     """
     known = {
-        name: with_known_fields(each) for name, each in (schema.get("properties") or {}).items()
+        name: with_known_fields(property)
+        for name, property in (schema.get("properties") or {}).items()
     }
     if not known:
         return schema

@@ -77,11 +77,11 @@ def merged(value: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
         return patch
     result = dict(value) if isinstance(value, dict) else {}
-    for name, each in patch.items():
-        if each is None:
+    for name, change in patch.items():
+        if change is None:
             result.pop(name, None)
         else:
-            result[name] = merged(result.get(name), each)
+            result[name] = merged(result.get(name), change)
     return result
 
 

@@ -43,8 +43,8 @@ def leaves(
         return
     keys = kind.list_keys(names) if names and isinstance(value, list) else None
     if isinstance(value, dict) and value and not (names and kind.atomic(names)):
-        for name, each in value.items():
-            yield from leaves(each, kind, (*names, name), (*path, f"f:{name}"))
+        for name, item in value.items():
+            yield from leaves(item, kind, (*names, name), (*path, f"f:{name}"))
     elif value and keys is not None:
         for item in value:
             element = element_of(item, keys)
@@ -118,8 +118,8 @@ def merge(live: Any, applied: Any, kind: ServedResource, names: ManagedPath = ()
     """
     if isinstance(live, dict) and isinstance(applied, dict) and not (names and kind.atomic(names)):
         merged = dict(live)
-        for name, each in applied.items():
-            merged[name] = merge(live.get(name), each, kind, (*names, name))
+        for name, item in applied.items():
+            merged[name] = merge(live.get(name), item, kind, (*names, name))
         return merged
     keys = kind.list_keys(names) if names and isinstance(applied, list) else None
     if keys is None or not isinstance(live, list):
@@ -157,8 +157,8 @@ def paths_in(node: JsonObject, path: ManagedPath = ()) -> Iterator[ManagedPath]:
     """Yield the paths of a `fieldsV1`."""
     if not node and path:
         yield path
-    for name, each in node.items():
+    for name, child in node.items():
         if name == ".":
             yield path
         else:
-            yield from paths_in(each, (*path, name))
+            yield from paths_in(child, (*path, name))

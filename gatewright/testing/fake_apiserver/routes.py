@@ -171,7 +171,8 @@ class Routes:
                 {
                     "name": group,
                     "versions": [
-                        {"groupVersion": f"{group}/{each}", "version": each} for each in versions
+                        {"groupVersion": f"{group}/{version}", "version": version}
+                        for version in versions
                     ],
                     "preferredVersion": {
                         "groupVersion": f"{group}/{versions[0]}",
@@ -189,11 +190,11 @@ class Routes:
             raise StatusError(404, "the server could not find the requested resource")
         resources = [
             {
-                "name": each.resource.plural,
-                "kind": each.resource.kind,
-                "namespaced": each.resource.namespaced,
+                "name": kind.resource.plural,
+                "kind": kind.resource.kind,
+                "namespaced": kind.resource.namespaced,
             }
-            for each in kinds
+            for kind in kinds
         ]
         return {
             "kind": "APIResourceList",
@@ -206,12 +207,12 @@ class Routes:
         resources = {
             version: [
                 {
-                    "resource": each.resource.plural,
-                    "responseKind": {"kind": each.resource.kind},
-                    "scope": "Namespaced" if each.resource.namespaced else "Cluster",
+                    "resource": kind.resource.plural,
+                    "responseKind": {"kind": kind.resource.kind},
+                    "scope": "Namespaced" if kind.resource.namespaced else "Cluster",
                     "verbs": ["list"],
                 }
-                for each in self._cluster.kinds(group, version)
+                for kind in self._cluster.kinds(group, version)
             ]
             for version in versions
         }

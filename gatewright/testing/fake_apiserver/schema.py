@@ -40,13 +40,13 @@ def prune(value: Any, schema: JsonObject, *, top: bool = False) -> Any:
     properties = schema.get("properties", {})
     others = schema.get("additionalProperties")
     kept: JsonObject = {}
-    for name, each in value.items():
+    for name, item in value.items():
         if top and name in ("apiVersion", "kind", "metadata"):
-            kept[name] = each
+            kept[name] = item
         elif name in properties:
-            kept[name] = prune(each, properties[name])
+            kept[name] = prune(item, properties[name])
         elif others:
-            kept[name] = prune(each, others) if isinstance(others, dict) else each
+            kept[name] = prune(item, others) if isinstance(others, dict) else item
     return kept
 
 
@@ -100,8 +100,8 @@ def items(value: list[Any], schema: JsonObject, path: str) -> Iterator[tuple[str
     """Yield the faults of a list and its items."""
     if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
         yield path, "has a number of items that is not allowed"
-    for position, each in enumerate(value):
-        yield from faults(each, schema.get("items", {}), f"{path}[{position}]")
+    for position, item in enumerate(value):
+        yield from faults(item, schema.get("items", {}), f"{path}[{position}]")
 
 
 def members(value: JsonObject, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
@@ -110,6 +110,6 @@ def members(value: JsonObject, schema: JsonObject, path: str) -> Iterator[tuple[
         if name not in value:
             yield f"{path}.{name}".lstrip("."), "Required value"
     others = schema.get("additionalProperties")
-    for name, each in value.items():
+    for name, item in value.items():
         known = schema.get("properties", {}).get(name, others if isinstance(others, dict) else {})
-        yield from faults(each, known, f"{path}.{name}".lstrip("."))
+        yield from faults(item, known, f"{path}.{name}".lstrip("."))

@@ -30,9 +30,9 @@ def check(state: ClusterState) -> Iterator[Hazard]:
             answering.setdefault(str(service), (service, []))[1].append(caller)
     covered = {
         workload.title
-        for each in state.all(DisruptionBudget)
-        if each.selector is not None
-        for workload in state.selected(each.metadata.namespace, each.selector)
+        for budget in state.all(DisruptionBudget)
+        if budget.selector is not None
+        for workload in state.selected(budget.metadata.namespace, budget.selector)
     }
     for service, alike in answering.values():
         yield from _fragile(service, _fails(alike), covered, state)
@@ -64,8 +64,8 @@ def _fault(service: ServiceReference, state: ClusterState) -> str:
 def _fails(alike: Sequence[Caller]) -> str:
     """Return which requests fail without a server that several callers share."""
     names: dict[Effect, dict[str, None]] = {}
-    for each in alike:
-        names.setdefault(each.effect, {}).update(dict.fromkeys(each.names))
+    for rule in alike:
+        names.setdefault(rule.effect, {}).update(dict.fromkeys(rule.names))
     return "; ".join(effect(list(found)) for effect, found in names.items())
 
 
@@ -79,8 +79,8 @@ def _fragile(
     if workloads and all(each.has_replicas for each in workloads):
         scalers = [_scaler(each, state) for each in workloads]
         replicas = sum(
-            scaler.minimum if scaler else each.replicas
-            for each, scaler in zip(workloads, scalers, strict=True)
+            scaler.minimum if scaler else workload.replicas
+            for workload, scaler in zip(workloads, scalers, strict=True)
         )
         if replicas == 1:
             yield _one_replica(workloads[0], scalers[0], fails)
@@ -105,9 +105,9 @@ def _fragile(
 def _scaler(workload: ServingWorkload, state: ClusterState) -> Autoscaler | None:
     """Return the autoscaler that sets the replicas of a workload."""
     target = workload.kind, workload.metadata.name
-    for each in state.within(Autoscaler, workload.metadata.namespace):
-        if (each.target_kind, each.target_name) == target:
-            return each
+    for autoscaler in state.within(Autoscaler, workload.metadata.namespace):
+        if (autoscaler.target_kind, autoscaler.target_name) == target:
+            return autoscaler
     return None
 
 
@@ -138,9 +138,9 @@ def _one_node(
     found: ClusterService, service: ServiceReference, fails: str, state: ClusterState
 ) -> Iterator[Hazard]:
     nodes = [
-        each.node_name
+        endpoint.node_name
         for slice in state.within(EndpointSlice, str(service))
-        for each in slice.endpoints
+        for endpoint in slice.endpoints
     ]
     if len(nodes) > 1 and len(set(nodes)) == 1 and nodes[0]:
         yield Hazard(

@@ -118,11 +118,10 @@ class Verification:
         service = self.caller.config.service
         if service is None or self._name not in self.served:
             return None
-        for each in self._secrets():
-            if not self._fault(decoded(each.certificate), bundle):
-                fix = (
-                    f"restart its pods: the {each.title}, which they mount, has a valid certificate"
-                )
+        for secret in self._secrets():
+            if not self._fault(decoded(secret.certificate), bundle):
+                mounted = f"the {secret.title}, which they mount"
+                fix = f"restart its pods: {mounted}, has a valid certificate"
                 return fix, (), kubectl("rollout restart", self.state.serving(service)[0])
         return None
 
@@ -142,9 +141,9 @@ class Verification:
         if self._name in self.served:
             return {"the server": self.served[self._name]}
         return {
-            f"Secret {each.metadata.name}": chain
-            for each in self._secrets()
-            if is_for(chain := decoded(each.certificate), self._name)
+            f"Secret {secret.metadata.name}": chain
+            for secret in self._secrets()
+            if is_for(chain := decoded(secret.certificate), self._name)
         }
 
     def _fault(self, chain: bytes, bundle: bytes) -> str:
@@ -157,16 +156,16 @@ class Verification:
 
     def _fix(self, otherwise: str, run: str = "") -> Remedy:
         """Return the fix that sets the authority beside a certificate, if that verifies it."""
-        for each in self._secrets():
-            bundle = decoded(each.authority)
+        for secret in self._secrets():
+            bundle = decoded(secret.authority)
             if any(not self._fault(chain, bundle) for chain in self._chains().values()) and (
                 _expiry(bundle) - self.now >= EXPIRES_SOON
             ):
                 patch = tuple(
-                    {"op": "add", "path": pointer, "value": each.authority}
+                    {"op": "add", "path": pointer, "value": secret.authority}
                     for pointer in self.caller.bundles
                 )
-                return f"set caBundle to ca.crt of the {each.title}", patch, ""
+                return f"set caBundle to ca.crt of the {secret.title}", patch, ""
         return otherwise, (), run
 
     def _renewal(self, otherwise: str = "renew the authority and set caBundle") -> Remedy:

@@ -69,10 +69,10 @@ class Caller:
 def callers(state: ClusterState) -> Iterator[Caller]:
     """Yield each server that the API server calls."""
     alike: dict[tuple[str, bool, str], list[Registered]] = {}
-    for each in state.registered():
-        config = each.webhook.client_config
-        key = each.configuration.title, each.fails_closed, config.model_dump_json()
-        alike.setdefault(key, []).append(each)
+    for registered in state.registered():
+        config = registered.webhook.client_config
+        key = registered.configuration.title, registered.fails_closed, config.model_dump_json()
+        alike.setdefault(key, []).append(registered)
     for webhooks in alike.values():
         yield _judging(webhooks)
     for definition in state.all(ResourceDefinition):
@@ -134,8 +134,8 @@ def _judging(webhooks: Sequence[Registered]) -> Caller:
         is_fatal=first.fails_closed,
         opens=tuple(
             op
-            for each in webhooks
-            if each.fails_closed
-            for op in setting(each, "failurePolicy", "Ignore")
+            for webhook in webhooks
+            if webhook.fails_closed
+            for op in setting(webhook, "failurePolicy", "Ignore")
         ),
     )

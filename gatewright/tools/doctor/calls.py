@@ -110,7 +110,7 @@ def _names_resource(resource: str, request: ExampleRequest) -> bool:
 def _is_accepted(webhook: AdmissionWebhook, request: ExampleRequest, labels: Labels) -> bool:
     selector = webhook.object_selector
     return (selector is None or compile_selector(selector)(labels)) and all(
-        _holds(each.expression, request, labels) for each in webhook.match_conditions
+        _holds(condition.expression, request, labels) for condition in webhook.match_conditions
     )
 
 

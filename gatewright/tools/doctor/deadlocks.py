@@ -58,13 +58,15 @@ def check(state: ClusterState) -> Iterator[Hazard]:
     cycles = list(_cycles(closed, state))
     also: dict[WebhookKey, set[str]] = {}
     for cycle in cycles:
-        for each in cycle.blocking:
-            also.setdefault(each.key, set()).add(cycle.space)
+        for webhook in cycle.blocking:
+            also.setdefault(webhook.key, set()).add(cycle.space)
     exclusions: dict[WebhookKey, ObjectPatch] = {}
-    for each in closed:
-        spaces = also.get(each.key, set())
-        found = list(_of_webhook(each, needs, spaces, state))
-        exclusions[each.key] = found[0].patch if found else _Exclusion.of((), spaces).patch(each)
+    for webhook in closed:
+        spaces = also.get(webhook.key, set())
+        found = list(_of_webhook(webhook, needs, spaces, state))
+        exclusions[webhook.key] = (
+            found[0].patch if found else _Exclusion.of((), spaces).patch(webhook)
+        )
         yield from found
     for cycle in cycles:
         yield cycle.hazard(exclusions)
@@ -204,15 +206,15 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[_Cycl
     """Yield each cycle of Services whose pods need each other's webhooks."""
     served: dict[str, list[Registered]] = {}
     needs: dict[str, list[ExampleRequest]] = {}
-    for each in closed:
-        if each.service is not None:
-            served.setdefault(str(each.service), []).append(each)
-            needs[str(each.service)] = list(own_needs(each.service, state))
+    for webhook in closed:
+        if webhook.service is not None:
+            served.setdefault(str(webhook.service), []).append(webhook)
+            needs[str(webhook.service)] = list(own_needs(webhook.service, state))
     for ring in _rings(_blocked_by(served, needs, state)):
         blocking = [
-            each
-            for each in served[ring[0]]
-            if any(is_called(each.webhook, need, state) for need in needs[ring[-1]])
+            webhook
+            for webhook in served[ring[0]]
+            if any(is_called(webhook.webhook, need, state) for need in needs[ring[-1]])
         ]
         yield _Cycle(ring, blocking)
 
@@ -225,10 +227,10 @@ def _blocked_by(
     """Return, for each Service, the other Services whose webhooks judge its pods."""
     groups: dict[str, tuple[AdmissionWebhook, set[str]]] = {}  # of webhooks that judge the same
     for name, webhooks in served.items():
-        for each in webhooks:
-            if any(is_named(each.webhook, need) for need in needs[name]):
-                words = each.webhook.model_dump_json(exclude={"name", "client_config"})
-                groups.setdefault(words, (each.webhook, set()))[1].add(name)
+        for called in webhooks:
+            if any(is_named(called.webhook, need) for need in needs[name]):
+                words = called.webhook.model_dump_json(exclude={"name", "client_config"})
+                groups.setdefault(words, (called.webhook, set()))[1].add(name)
     spaces = {name.partition("/")[0] for name in served}
     judging: dict[str, list[tuple[AdmissionWebhook, set[str]]]] = {space: [] for space in spaces}
     for webhook, names in groups.values():

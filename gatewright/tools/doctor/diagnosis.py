@@ -41,25 +41,25 @@ def _with_merged_patches(found: Iterable[Hazard]) -> Iterator[Hazard]:
     """
     found = list(found)
     merged: dict[str, dict[str, Mapping[str, object]]] = {}
-    for each in found:
-        operations = merged.setdefault(each.subject.title, {})
-        operations |= {str(operation["path"]): operation for operation in each.patch}
-    for each in found:
-        patch: ObjectPatch = tuple(merged[each.subject.title].values()) if each.patch else ()
-        yield replace(each, patch=patch)
+    for finding in found:
+        operations = merged.setdefault(finding.subject.title, {})
+        operations |= {str(operation["path"]): operation for operation in finding.patch}
+    for finding in found:
+        patch: ObjectPatch = tuple(merged[finding.subject.title].values()) if finding.patch else ()
+        yield replace(finding, patch=patch)
 
 
 def _without_repetition(found: Iterable[Hazard]) -> Iterator[Hazard]:
     """Yield the findings; one stands for webhooks of a configuration that have the same fault."""
     alike: dict[tuple[str, ...], list[Hazard]] = {}
-    for at, each in enumerate(found):
-        name = each.path.removeprefix("webhooks[name=").removesuffix("]")
-        is_about_it = isinstance(each.subject, WebhookConfiguration) and each.message.startswith(
-            f"{name} "
-        )
-        rest = each.message.removeprefix(name)
-        key = each.subject.title, each.check, each.level, rest, each.fix
-        alike.setdefault(key if is_about_it else (str(at),), []).append(each)
+    for at, finding in enumerate(found):
+        name = finding.path.removeprefix("webhooks[name=").removesuffix("]")
+        is_about_it = isinstance(
+            finding.subject, WebhookConfiguration
+        ) and finding.message.startswith(f"{name} ")
+        rest = finding.message.removeprefix(name)
+        key = finding.subject.title, finding.check, finding.level, rest, finding.fix
+        alike.setdefault(key if is_about_it else (str(at),), []).append(finding)
     for same in alike.values():
         yield same[0] if len(same) == 1 else _join(same)
 

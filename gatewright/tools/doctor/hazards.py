@@ -66,9 +66,9 @@ def patch_command(subject: ClusterObject, patch: ObjectPatch) -> str:
 def patch_commands(changes: Iterable[tuple[Registered, ObjectPatch]]) -> str:
     """Return the commands that change webhooks, one for each configuration."""
     patches: dict[str, tuple[Registered, ObjectPatch]] = {}
-    for each, patch in changes:
-        first, before = patches.get(each.configuration.title, (each, ()))
-        patches[each.configuration.title] = first, before + patch
+    for change, patch in changes:
+        first, before = patches.get(change.configuration.title, (change, ()))
+        patches[change.configuration.title] = first, before + patch
     return " && ".join(patch_command(e.configuration, patch) for e, patch in patches.values())
 
 

@@ -38,15 +38,18 @@ def renewal(
     subject, service = caller.subject.metadata, caller.config.service
     if certificate := subject.annotations.get(INJECT_CERTIFICATE):
         return _certificate(*certificate.split("/", 1))
-    for each in secrets:
-        metadata = each.metadata
+    for secret in secrets:
+        metadata = secret.metadata
         if name := metadata.annotations.get(CERTIFICATE):
             return _certificate(metadata.namespace, name)
         if OPENSHIFT_SERVICE in metadata.annotations:
-            fix = f"delete the {each.title}, so that OpenShift's service CA issues it again"
-            return fix, kubectl("delete", each)
+            fix = f"delete the {secret.title}, so that OpenShift's service CA issues it again"
+            return fix, kubectl("delete", secret)
         if release := metadata.annotations.get(HELM_RELEASE):
-            return f"the Helm release {release}, which has the {each.title}, has to {otherwise}", ""
+            return (
+                f"the Helm release {release}, which has the {secret.title}, has to {otherwise}",
+                "",
+            )
     workloads = state.serving(service) if service else []
     if service and KYVERNO in subject.labels.items():
         names = [f"{service.server_name}.kyverno-tls-{part}" for part in ("ca", "pair")]

@@ -51,15 +51,15 @@ class ClusterReader:
         return state
 
     async def _objects(self, resource: Resource) -> AsyncIterator[JsonObject]:
-        async for each in self._lister.objects(resource):
-            yield each | {"apiVersion": resource.api_version, "kind": resource.kind}
+        async for object in self._lister.objects(resource):
+            yield object | {"apiVersion": resource.api_version, "kind": resource.kind}
 
     async def _add_params(self, state: ClusterState) -> None:
         """Add the parameter objects of policies; only their names are used."""
         kinds = {
             (kind.api_version, kind.kind)
-            for each in state.all(ClusterPolicy)
-            if (kind := each.spec.param_kind) is not None
+            for policy in state.all(ClusterPolicy)
+            if (kind := policy.spec.param_kind) is not None
         }
         for resource in self._resources:
             if (resource.api_version, resource.kind) not in kinds or _is_read(resource):
@@ -73,10 +73,10 @@ class ClusterReader:
         """Yield the certificates, without keys, of the Secrets that pods of webhooks mount."""
         services = {each.config.service for each in callers(state) if each.config.service}
         mounted = {
-            (each.metadata.namespace, name): None
+            (workload.metadata.namespace, name): None
             for service in services
-            for each in state.serving(service)
-            for volume in each.volumes
+            for workload in state.serving(service)
+            for volume in workload.volumes
             if (name := volume.secret_name)
         }
         for namespace, name in mounted:

@@ -32,9 +32,11 @@ class FlatModel(ApiModel):
     def _has_objects_on_its_paths(cls, value: Any) -> Any:
         """Refuse what an AliasPath takes for absent: a field of something that is no object."""
         wrong: dict[tuple[int | str, ...], object] = {}
-        for each in cls.model_fields.values():
+        for model_field in cls.model_fields.values():
             path = (
-                each.validation_alias.path if isinstance(each.validation_alias, AliasPath) else []
+                model_field.validation_alias.path
+                if isinstance(model_field.validation_alias, AliasPath)
+                else []
             )
             here = value
             for depth, step in enumerate(path):

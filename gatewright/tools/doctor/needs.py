@@ -58,12 +58,12 @@ def table() -> dict[str, dict[str, str]]:
 
 def cluster_needs(state: ClusterState) -> Iterator[ExampleRequest]:
     """Yield the requests without which nodes and system pods do not recover."""
-    for each in _requests("cluster_wide"):
-        if each.resource == "namespaces":
+    for request in _requests("cluster_wide"):
+        if request.resource == "namespaces":
             own = (state.namespace_labels(SYSTEM),)
-            yield replace(each, name=SYSTEM, namespace=SYSTEM, labels=own)
+            yield replace(request, name=SYSTEM, namespace=SYSTEM, labels=own)
         else:
-            yield each
+            yield request
     templates = (each.labels for each in state.within(ServingWorkload, SYSTEM))
     labels = (*SYSTEM_LABELS, *templates)
     yield from (replace(each, labels=labels) for each in _requests("in_system", SYSTEM))
@@ -78,9 +78,9 @@ def cluster_needs(state: ClusterState) -> Iterator[ExampleRequest]:
                 labels=(workload.labels,),
                 meaning=f"{workload.title} gets no pod on a new node",
             )
-    for each in _requests("in_default", DEFAULT):
+    for request in _requests("in_default", DEFAULT):
         groups = GROUPS[API_SERVER]
-        yield replace(each, name=API_SERVICE, user=API_SERVER, groups=groups, labels=API_LABELS)
+        yield replace(request, name=API_SERVICE, user=API_SERVER, groups=groups, labels=API_LABELS)
     yield from _requests("node_leases", LEASES)
 
 
@@ -89,9 +89,9 @@ def own_needs(
 ) -> Iterator[ExampleRequest]:
     """Yield a group of requests for the pods and the namespace of a Service."""
     labels = tuple(each.labels for each in state.serving(service)) or ({},)
-    for each in _requests(group, service.namespace):
-        is_labelled = each.resource in LABELLED and each.subresource != "binding"
-        yield replace(each, labels=labels) if is_labelled else each
+    for request in _requests(group, service.namespace):
+        is_labelled = request.resource in LABELLED and request.subresource != "binding"
+        yield replace(request, labels=labels) if is_labelled else request
 
 
 def events() -> Iterator[ExampleRequest]:

@@ -87,10 +87,10 @@ def _params(
     group, _ = group_version(kind.api_version)
     selects = compile_selector(reference.selector or LabelSelector())
     if state.knows(group, kind.kind) and not any(
-        reference.name in ("", each.metadata.name)
-        and reference.namespace in ("", each.metadata.namespace)
-        and selects(each.metadata.labels)
-        for each in state.of_kind(group, kind.kind)
+        reference.name in ("", candidate.metadata.name)
+        and reference.namespace in ("", candidate.metadata.namespace)
+        and selects(candidate.metadata.labels)
+        for candidate in state.of_kind(group, kind.kind)
     ):
         action = reference.parameter_not_found_action
         effect = (
@@ -116,33 +116,33 @@ def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     foreign = state.all(ForeignPolicy)
     policies = {each.metadata.name for each in foreign if each.kind.endswith("Policy")}
     unread = {group for group, _ in state.unread}
-    for each in foreign:
-        is_known = state.is_live and group_version(each.api_version)[0] not in unread
-        for name in _find_excepted(each) if is_known and policies else ():
+    for exception in foreign:
+        is_known = state.is_live and group_version(exception.api_version)[0] not in unread
+        for name in _find_excepted(exception) if is_known and policies else ():
             if name not in policies:
                 yield Hazard(
                     "unused-exception",
                     NOTE,
-                    each,
+                    exception,
                     "spec",
                     f"it exempts from the policy {name}, which does not exist",
                     "delete it, or correct the name",
                 )
-        if any((one.type, one.status) == ("Narrow", "False") for one in each.conditions):
+        if any((one.type, one.status) == ("Narrow", "False") for one in exception.conditions):
             yield Hazard(
                 "widened-registration",
                 WARNING,
-                each,
+                exception,
                 "spec.match",
                 "requests from more namespaces than it selects are sent to Gatewright's webhook, "
                 "and are denied while no webhook answers",
                 "select namespaces by name, or by values of one label",
             )
-        if (mode := _mode(each)) and _is_old(each, now):
+        if (mode := _mode(exception)) and _is_old(exception, now):
             yield Hazard(
                 "never-denies",
                 NOTE,
-                each,
+                exception,
                 "",
                 f"it denies nothing ({mode}), for more than {LONG.days} days",
                 "enforce it, or delete it",

@@ -74,11 +74,11 @@ def report(
     for finding in findings:
         subjects.setdefault(finding.subject.title, finding.subject)
         by_title.setdefault(finding.subject.title, []).append(finding)
-    for each in _judge(state):
-        subjects.setdefault(each.title, each)
+    for subject in _judge(state):
+        subjects.setdefault(subject.title, subject)
     results = tuple(
-        _result(each, by_title.get(title, []), places.get(title, SourceLocation()))
-        for title, each in subjects.items()
+        _result(subject, by_title.get(title, []), places.get(title, SourceLocation()))
+        for title, subject in subjects.items()
     )
     infos = {name: PolicyInfo(name, summary, category=CATEGORY) for name, summary in CHECKS.items()}
     return Report(
@@ -120,18 +120,18 @@ def _result(
         place=place,
         violations=tuple(
             ReportedViolation(
-                policy=each.check,
-                message=f"{each.message}. Fix: {_once(each, findings[:at])}",
-                level=LEVELS[each.level],
-                action=each.level,
-                path=each.path,
+                policy=finding.check,
+                message=f"{finding.message}. Fix: {_once(finding, findings[:at])}",
+                level=LEVELS[finding.level],
+                action=finding.level,
+                path=finding.path,
                 place=place,
-                severity=SEVERITIES[each.level],
+                severity=SEVERITIES[finding.level],
                 category=CATEGORY,
-                rule=CHECKS[each.check],
-                fix=each.remedy,
-                patch=each.patch,
+                rule=CHECKS[finding.check],
+                fix=finding.remedy,
+                patch=finding.patch,
             )
-            for at, each in enumerate(findings)
+            for at, finding in enumerate(findings)
         ),
     )

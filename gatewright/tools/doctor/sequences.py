@@ -25,16 +25,16 @@ def sequences(state: ClusterState) -> Sequences:
     """Return the webhooks called for a request and its resource; each group of webhooks once."""
     mutating = [each for each in state.registered() if each.is_mutating]
     requests = {str(POD): POD}
-    for each in mutating:
-        requests |= {str(e): e for rule in each.webhook.rules for e in named_requests(rule)}
+    for webhook in mutating:
+        requests |= {str(e): e for rule in webhook.webhook.rules for e in named_requests(rule)}
     by_group: dict[str, list[str]] = {}
     for text, request in requests.items():
         by_group.setdefault(request.group, []).append(text)
     called: dict[str, list[Registered]] = {}
-    for each in mutating:
-        rules = each.webhook.rules
+    for webhook in mutating:
+        rules = webhook.webhook.rules
         for text in {text for rule in rules for text in _match(rule, requests, by_group)}:
-            called.setdefault(text, []).append(each)
+            called.setdefault(text, []).append(webhook)
     distinct: dict[tuple[WebhookKey, ...], tuple[str, list[Registered]]] = {}
     for text, webhooks in sorted(called.items()):
         key = tuple(each.key for each in webhooks)
@@ -62,8 +62,8 @@ def _match(
 def _together(webhooks: Sequence[Registered]) -> Iterator[list[Registered]]:
     """Yield groups of webhooks whose selectors can select one object; each webhook is in one."""
     alike: dict[str, list[int]] = {}
-    for index, each in enumerate(webhooks):
-        alike.setdefault(_selectors(each.webhook), []).append(index)
+    for index, webhook in enumerate(webhooks):
+        alike.setdefault(_selectors(webhook.webhook), []).append(index)
     allowed = {key: allowed_labels(webhooks[same[0]].webhook) for key, same in alike.items()}
     candidates = _index(allowed)
     left = dict.fromkeys(alike)
@@ -118,10 +118,12 @@ def allowed_labels(webhook: AdmissionWebhook) -> AllowedLabels:
     for holder, selector in (("namespace", namespaces), ("object", objects)):
         for key, value in selector.match_labels.items() if selector else ():
             found[holder, key] = True, frozenset({value})
-        for each in selector.match_expressions if selector else ():
-            values: frozenset[str | None] = frozenset(each.values) or frozenset({None})
-            required = each.operator in ("In", "DoesNotExist"), values
-            found[holder, each.key] = _meet(found.get((holder, each.key), ANY), required)
+        for expression in selector.match_expressions if selector else ():
+            values: frozenset[str | None] = frozenset(expression.values) or frozenset({None})
+            required = expression.operator in ("In", "DoesNotExist"), values
+            found[holder, expression.key] = _meet(
+                found.get((holder, expression.key), ANY), required
+            )
     return found
 
 

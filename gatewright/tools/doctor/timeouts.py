@@ -25,8 +25,8 @@ def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
     bounds = {each.key: _bound(each, state) for each in state.registered()}
     seconds = _lowered_timeouts([called for _, called in called_in_turn], bounds, state)
-    for each in state.registered():
-        yield from _timeout(each, seconds[each.key], bounds[each.key])
+    for registered in state.registered():
+        yield from _timeout(registered, seconds[registered.key], bounds[registered.key])
     slow: dict[str, list[Sequence[Registered]]] = {}
     for target, called in called_in_turn:
         if len(called) > 1 and _total(called) >= REQUEST_LIMIT:
@@ -43,15 +43,16 @@ def _lowered_timeouts(
     Every command sets these, so it does not matter which is run, or in which order.
     """
     seconds = {
-        each.key: min(each.webhook.timeout_seconds, bounds[each.key]) for each in state.registered()
+        registered.key: min(registered.webhook.timeout_seconds, bounds[registered.key])
+        for registered in state.registered()
     }
     for called in groups:
         # Of a sequence that takes too long, the slowest are lowered, all to the same time-out.
         highest = max(seconds[each.key] for each in called)
         while highest > 1 and sum(min(seconds[e.key], highest) for e in called) > MAX_TOTAL:
             highest -= 1
-        for each in called:
-            seconds[each.key] = min(seconds[each.key], highest)
+        for registered in called:
+            seconds[registered.key] = min(seconds[registered.key], highest)
     return seconds
 
 
@@ -109,8 +110,8 @@ def _in_turn(
         f"{REQUEST_LIMIT} s: while these hang, it fails whatever their failurePolicy",
         f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
         run=patch_commands(
-            (each, setting(each, "timeoutSeconds", seconds[each.key]))
-            for each in lowered.values()
-            if seconds[each.key] < each.webhook.timeout_seconds
+            (registered, setting(registered, "timeoutSeconds", seconds[registered.key]))
+            for registered in lowered.values()
+            if seconds[registered.key] < registered.webhook.timeout_seconds
         ),
     )

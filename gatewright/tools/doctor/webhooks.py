@@ -27,15 +27,17 @@ EVICTION = ("CREATE", "pods/eviction", "an eviction deletes the pod")
 def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
     versions = BUILT_IN_VERSIONS | {
-        (each.group, each.plural): [version.name for version in each.versions if version.served]
-        for each in state.all(ResourceDefinition)
+        (definition.group, definition.plural): [
+            version.name for version in definition.versions if version.served
+        ]
+        for definition in state.all(ResourceDefinition)
     }
-    for each in state.registered():
-        yield from _side_effects(each)
-        yield from _everything(each)
-        yield from _versions(each, versions)
-        if not each.is_mutating:
-            yield from _ways_around(each)
+    for registered in state.registered():
+        yield from _side_effects(registered)
+        yield from _everything(registered)
+        yield from _versions(registered, versions)
+        if not registered.is_mutating:
+            yield from _ways_around(registered)
     yield from _order(called_in_turn)
 
 

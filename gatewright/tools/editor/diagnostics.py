@@ -156,19 +156,21 @@ def _diagnose(
         except DocumentError as error:
             yield _report_failure(part, lines, error)
             return
-        for each in violations:
-            place = cel_place(lines, (each.place.line, each.place.column), each.message)
-            yield _at(part, lines, place, each, document)
+        for violation in violations:
+            place = cel_place(
+                lines, (violation.place.line, violation.place.column), violation.message
+            )
+            yield _at(part, lines, place, violation, document)
 
 
 def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:
     """Yield the edits that fix violations in a text: at most one per document."""
     for part in parts_of(text):
         changes = [
-            (each.document, operation)
-            for each in found
-            if each.part == part and each.document is not None
-            for operation in each.violation.patch
+            (shown.document, operation)
+            for shown in found
+            if shown.part == part and shown.document is not None
+            for operation in shown.violation.patch
         ]
         source = changes[0][0].source if changes else ""
         if not changes or isinstance(documents_in(part.text, source), DocumentError):

@@ -106,7 +106,7 @@ class EditorSession:
         self.duration = time.perf_counter() - begin
         lines = document.lines
         self.shown[uri] = [
-            (_diagnostic(document.position_codec, lines, each), each) for each in found
+            (_diagnostic(document.position_codec, lines, finding), finding) for finding in found
         ]
         self._publish(uri, version)
 
@@ -130,8 +130,9 @@ class EditorSession:
         assert self.policies is not None
         here = [each.violation for _, each in self.shown.get(uri, ()) if each.line == line]
         texts = [
-            f"**{each.policy or 'gatewright'}**: {each.message}\n\n{self.policies.page(each)}"
-            for each in here
+            f"**{finding.policy or 'gatewright'}**: {finding.message}\n\n"
+            f"{self.policies.page(finding)}"
+            for finding in here
         ]
         part, line, _ = self.at(uri, params.position)
         text = "\n\n---\n\n".join(texts) or meaning(part, line)
@@ -141,14 +142,14 @@ class EditorSession:
         """Return the fields and values that may be written at a position."""
         return [
             lsp.CompletionItem(
-                each.text,
+                completion.text,
                 kind=lsp.CompletionItemKind.Field
-                if each.is_field
+                if completion.is_field
                 else lsp.CompletionItemKind.Value,
-                documentation=each.meaning or None,
-                insert_text=f"{each.text}: " if each.is_field else each.text,
+                documentation=completion.meaning or None,
+                insert_text=f"{completion.text}: " if completion.is_field else completion.text,
             )
-            for each in completions(*self.at(params.text_document.uri, params.position))
+            for completion in completions(*self.at(params.text_document.uri, params.position))
         ]
 
     def actions(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -159,18 +160,18 @@ class EditorSession:
         uri, requested = params.text_document.uri, params.context.only
         shown = self.shown.get(uri, [])
         here = [
-            each
-            for each in shown
-            if params.range.start.line <= each[0].range.start.line <= params.range.end.line
+            pair
+            for pair in shown
+            if params.range.start.line <= pair[0].range.start.line <= params.range.end.line
         ]
         if requested is None or lsp.CodeActionKind.QuickFix in requested:
             here.sort(key=lambda each: not each[1].violation.patch_is_safe)
-            for diagnostic, found in here:
-                if edit := self._edit(uri, [found]):
-                    is_safe = found.violation.patch_is_safe
+            for diagnostic, finding in here:
+                if edit := self._edit(uri, [finding]):
+                    is_safe = finding.violation.patch_is_safe
                     unsafe = "" if is_safe else " (unsafe: it may stop an application)"
                     yield lsp.CodeAction(
-                        f"Fix {found.violation.rule_name}{unsafe}",
+                        f"Fix {finding.violation.rule_name}{unsafe}",
                         lsp.CodeActionKind.QuickFix,
                         [diagnostic],
                         is_preferred=is_safe,
@@ -188,12 +189,12 @@ class EditorSession:
         edits = [
             lsp.TextEdit(
                 lsp.Range(
-                    document.client_position_at_offset(each.start),
-                    document.client_position_at_offset(each.end),
+                    document.client_position_at_offset(edit.start),
+                    document.client_position_at_offset(edit.end),
                 ),
-                each.text,
+                edit.text,
             )
-            for each in fixes_of(document.source, found)
+            for edit in fixes_of(document.source, found)
         ]
         versioned = lsp.OptionalVersionedTextDocumentIdentifier(uri, document.version)
         change = lsp.TextDocumentEdit(versioned, edits)

@@ -49,9 +49,9 @@ def completions(part: TextPart, line: int, column: int) -> list[SchemaEntry]:
         return []
     schemas = list(_below(schema, path_at(before), chosen))
     fields = [
-        SchemaEntry(name, each.get("description", ""), is_field=True)
+        SchemaEntry(name, property.get("description", ""), is_field=True)
         for schema in schemas
-        for name, each in schema.get("properties", {}).items()
+        for name, property in schema.get("properties", {}).items()
     ]
     return list(dict.fromkeys([*fields, *_values(schemas)]))
 
@@ -66,11 +66,11 @@ def meaning(part: TextPart, line: int) -> str:
     if found["key"] == "policy" and value in catalogue():
         return f"**{value}**: {catalogue()[value].summary}"
     path = (*path_at(before), found["key"])
-    for each in _below(schema, path, dict(CHOOSES.findall(part.text))):
-        if "description" in each:
-            default = each.get("default")
+    for subschema in _below(schema, path, dict(CHOOSES.findall(part.text))):
+        if "description" in subschema:
+            default = subschema.get("default")
             more = "" if default is None else f" Default: `{shown(default)}`."
-            return f"**{found['key']}**: {each['description'].removesuffix('.')}.{more}"
+            return f"**{found['key']}**: {subschema['description'].removesuffix('.')}.{more}"
     return ""
 
 

@@ -23,10 +23,10 @@ class TextPart:
 def parts_of(text: str) -> Iterator[TextPart]:
     """Yield the documents of a text."""
     start = line = 0
-    for each in BOUNDARY.split(text):
-        yield TextPart(each, start, line)
-        start += len(each)
-        line += each.count("\n")
+    for piece in BOUNDARY.split(text):
+        yield TextPart(piece, start, line)
+        start += len(piece)
+        line += piece.count("\n")
 
 
 @lru_cache(maxsize=1024)

@@ -33,13 +33,13 @@ def command(format: str, sets: tuple[Path, ...], *, directory: Path | None) -> i
     documents = without_cases(documents_at(sets))
     read(documents, catalogue())  # an invalid object is an error
     exported = list(export(documents, static=directory is not None))
-    for each in exported:
-        for text in each.lost:
-            complain(f"{each.name}: {text}")
+    for policy in exported:
+        for text in policy.lost:
+            complain(f"{policy.name}: {text}")
     if directory is None:
-        for each in exported:
-            if each.objects:
-                echo(text_of(each.name, each.lost, each.objects).rstrip())
+        for policy in exported:
+            if policy.objects:
+                echo(text_of(policy.name, policy.lost, policy.objects).rstrip())
     else:
         for path, text in static_files(exported, directory.resolve()).items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,9 +22,9 @@ def static_files(exported: Sequence[ExportedPolicy], directory: Path) -> dict[Pa
     files, plugins = dict[Path, str](), list[JsonObject]()
     for plugin in PLUGINS:
         texts = [
-            text_of(each.name, each.lost, each.objects)
-            for each in exported
-            if each.objects and each.objects[0]["kind"] == plugin
+            text_of(policy.name, policy.lost, policy.objects)
+            for policy in exported
+            if policy.objects and policy.objects[0]["kind"] == plugin
         ]
         if texts:
             manifests = directory / plugin

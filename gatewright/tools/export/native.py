@@ -93,14 +93,14 @@ def _losses(spec: AdmissionPolicySpec) -> Iterator[str]:
 def _expressions(value: Any) -> Iterator[str]:
     """Yield the expressions of a spec."""
     if isinstance(value, dict):
-        for key, each in value.items():
-            if isinstance(each, str) and "xpression" in key:
-                yield each
+        for key, item in value.items():
+            if isinstance(item, str) and "xpression" in key:
+                yield item
             else:
-                yield from _expressions(each)
+                yield from _expressions(item)
     elif isinstance(value, list):
-        for each in value:
-            yield from _expressions(each)
+        for item in value:
+            yield from _expressions(item)
 
 
 def _is_beyond(expression: str) -> bool:
@@ -115,8 +115,8 @@ def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | Non
         written: JsonObject = {"variables": inlined + [_inline(each) for each in variables]}
         for key in ("validations", "mutations"):
             rules = [
-                each.model_dump(by_alias=True, exclude_none=True, exclude={"path"})
-                for each in getattr(spec, key)
+                rule.model_dump(by_alias=True, exclude_none=True, exclude={"path"})
+                for rule in getattr(spec, key)
             ]
             if rules:
                 written[key] = [_inline(each) for each in rules]
@@ -157,8 +157,8 @@ def _inline(rule: Any) -> Any:
     """Return a rule whose expressions read the parameters from a variable."""
     if isinstance(rule, dict):
         return {
-            key: _params(each) if "xpression" in key and isinstance(each, str) else _inline(each)
-            for key, each in rule.items()
+            key: _params(item) if "xpression" in key and isinstance(item, str) else _inline(item)
+            for key, item in rule.items()
         }
     return rule
 
@@ -208,7 +208,9 @@ def _objects(
     else:
         is_denied = "Deny" in spec.validation_actions
         binding["validationActions"] = [
-            str(each) for each in spec.validation_actions if not (is_denied and each == "Warn")
+            str(action)
+            for action in spec.validation_actions
+            if not (is_denied and action == "Warn")
         ]
     for kind, body in ((sort, policy), (f"{sort}Binding", binding)):
         yield {

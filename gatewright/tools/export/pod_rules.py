@@ -82,7 +82,7 @@ def of_contexts(test: str, message: str) -> CelRule:
 def unless(condition: str, rules: list[CelRule]) -> list[CelRule]:
     """Return rules that pass where a condition holds."""
     return [
-        replace(each, expression=f"{condition} || {grouped(each.expression)}") for each in rules
+        replace(rule, expression=f"{condition} || {grouped(rule.expression)}") for rule in rules
     ]
 
 

@@ -190,7 +190,7 @@ def external_ips(params: Any) -> list[CelRule]:
     if not params.allowed:
         return [CelRule(f"{ips}.size() == 0", "spec.externalIPs: must not be set")]
     inside = " || ".join(
-        f"cidr({literal(each)}).containsIP(ip)" for each in map(str, params.networks)
+        f"cidr({literal(network)}).containsIP(ip)" for network in map(str, params.networks)
     )
     message = f"spec.externalIPs: a Service may use only {', '.join(params.allowed)}"
     return [CelRule(f"{ips}.all(ip, isIP(ip) && ({inside}))", message)]

@@ -40,8 +40,8 @@ def builtin_policy(
         if not _is_like(row["tests"], tests, bound):
             continue
         params = {
-            key: bound[each] if isinstance(each, str) and each in bound else each
-            for key, each in row.get("params", {}).items()
+            key: bound[param] if isinstance(param, str) and param in bound else param
+            for key, param in row.get("params", {}).items()
         }
         policy = catalogue()[row["policy"]]
         if of_pods and "where" in policy.params.model_fields:
@@ -99,8 +99,8 @@ def _globs(given: Any) -> dict[str, str] | None:
     if not isinstance(given, dict):
         return None
     is_plain = all(
-        KEY.fullmatch(key) and isinstance(each, str) and GLOB.fullmatch(each)
-        for key, each in given.items()
+        KEY.fullmatch(key) and isinstance(pattern, str) and GLOB.fullmatch(pattern)
+        for key, pattern in given.items()
     )
     return given if is_plain else None
 

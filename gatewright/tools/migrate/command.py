@@ -68,8 +68,8 @@ def command(
     found = migrate(documents, f"{end:%Y-%m-%d}T00:00:00Z")
     problems += [f"{e.origin.document.where()}: {e.origin.title}: skipped: {e.reason}"
                  for e in found.skipped]  # fmt: skip
-    for each in (*problems, *(f"note: {note}" for note in notes)):
-        complain(printable(each))
+    for line in (*problems, *(f"note: {note}" for note in notes)):
+        complain(printable(line))
     for one in found.unconverted:
         where = one.origin.document.where()
         nearest = f"; nearest: {one.nearest}" if one.nearest else ""
@@ -94,11 +94,11 @@ async def _of_cluster(settings: Settings, problems: list[str]) -> list[Document]
             read = {(e.group, e.kind): e for e in await client.resources() if _is_read(e)}
             documents = [
                 Document.of_object(
-                    each | {"apiVersion": resource.api_version, "kind": resource.kind},
+                    object | {"apiVersion": resource.api_version, "kind": resource.kind},
                     resource.plural,
                 )
                 for resource in read.values()
-                async for each in lister.objects(resource)
+                async for object in lister.objects(resource)
             ]
     except ApiError as error:
         problems.append(f"cannot read from the API server: {error}")

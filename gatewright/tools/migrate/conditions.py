@@ -97,12 +97,12 @@ def _in_turn(tests: Iterable[ConditionTest], *, until: bool = False) -> Conditio
     """Join tests with &&, or with || if `until`; like in Kyverno, the first failure counts."""
     join, last = (some, "false") if until else (every, "true")
     rest = ConditionTest(last)
-    for each in reversed(list(tests)):
-        text = join([each.text, rest.text])
-        if each.can_fail and rest.text != last:
+    for test in reversed(list(tests)):
+        text = join([test.text, rest.text])
+        if test.can_fail and rest.text != last:
             both = f"true : {rest.text}" if until else f"{rest.text} : false"
-            text = f"({each.text} ? {both})"
-        rest = ConditionTest(text, each.can_fail or rest.can_fail)
+            text = f"({test.text} ? {both})"
+        rest = ConditionTest(text, test.can_fail or rest.can_fail)
     return rest
 
 

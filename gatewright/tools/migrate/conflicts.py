@@ -24,12 +24,14 @@ def leave_out_conflicts(
     reasons = {id(each.policy): each.text.partition("\n")[0] for each in conflicts}
     left_out = [
         Unconverted(
-            each.origin, f"another mutation conflicts with it: {reasons[id(policy)]}", NEAREST
+            migrated.origin, f"another mutation conflicts with it: {reasons[id(policy)]}", NEAREST
         )
-        for each, policy in zip(converted, bound, strict=True)
+        for migrated, policy in zip(converted, bound, strict=True)
         if id(policy) in reasons
     ]
     kept = [
-        each for each, policy in zip(converted, bound, strict=True) if id(policy) not in reasons
+        migrated
+        for migrated, policy in zip(converted, bound, strict=True)
+        if id(policy) not in reasons
     ]
     return kept, left_out

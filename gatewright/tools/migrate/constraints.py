@@ -129,7 +129,8 @@ def _https(given: Parameters, _: str) -> TemplateRules:
 
 def _replicas(given: Parameters, _: str) -> TemplateRules:
     ranges = [
-        (each["min_replicas"], each["max_replicas"]) for each in given.pop("ranges", None) or ()
+        (bounds["min_replicas"], bounds["max_replicas"])
+        for bounds in given.pop("ranges", None) or ()
     ]
     if not ranges or not all(type(bound) is int for each in ranges for bound in each):
         refuse("it has no ranges of numbers", "`replica-limits`")

@@ -29,9 +29,9 @@ class Context:
         if kind := self.kind_of_template(value):
             self.templates[kind] = value
         elif str(value.get("apiVersion")).startswith("config.gatekeeper.sh/"):
-            for each in (value.get("spec") or {}).get("match") or ():
-                for process in texts(each.get("processes")):
-                    self._excluded[process] += texts(each.get("excludedNamespaces"))
+            for entry in (value.get("spec") or {}).get("match") or ():
+                for process in texts(entry.get("processes")):
+                    self._excluded[process] += texts(entry.get("excludedNamespaces"))
 
     @staticmethod
     def kind_of_template(value: Mapping[str, Any]) -> str:

@@ -124,8 +124,8 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
     for document in documents:
         if document.value.get("kind") == EXCEPTIONS:
             run.convert(document)
-    for each in convert_labels(documents):
-        run.add(each)
+    for policy in convert_labels(documents):
+        run.add(policy)
     run.list_templates(documents)
     return run.found
 
@@ -181,8 +181,8 @@ class _Run:
         with self.reading(origin):
             refuse_large(origin.value)
             refuse_unknown(_without_other_rules(origin), kind.known)
-            for each in list(kind.convert(origin, self.context)):
-                self.add(each)
+            for policy in list(kind.convert(origin, self.context)):
+                self.add(policy)
 
     def add(self, each: ConvertedPolicy) -> None:
         """Add a converted object with a name that is not taken, if it compiles."""

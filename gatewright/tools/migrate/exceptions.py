@@ -34,8 +34,8 @@ def convert_exception(origin: Origin, context: Context) -> Iterator[ConvertedPol
             _find_excepted(spec["exceptions"], policies),
         )
     by_namespace: dict[str, list[str]] = {}
-    for each in excepted:
-        by_namespace.setdefault(each.namespace, []).append(each.name)
+    for exemption in excepted:
+        by_namespace.setdefault(exemption.namespace, []).append(exemption.name)
     if not by_namespace:
         refuse("no rule that it names is converted", "an exception from what replaces the rule")
     for namespace, excepted_names in by_namespace.items():
@@ -53,14 +53,14 @@ def _find_excepted(
 ) -> Iterator[ConvertedPolicy]:
     """Yield the policies converted from the rules that an exception of kyverno.io names."""
     for entry in entries:
-        rules = [each.removeprefix("autogen-").removeprefix("cronjob-")
-                 for each in entry.get("ruleNames") or ["*"]]  # fmt: skip
-        for each in policies:
-            title = "/".join(filter(None, (each.namespace, each.origin.metadata["name"])))
+        rules = [rule_name.removeprefix("autogen-").removeprefix("cronjob-")
+                 for rule_name in entry.get("ruleNames") or ["*"]]  # fmt: skip
+        for policy in policies:
+            title = "/".join(filter(None, (policy.namespace, policy.origin.metadata["name"])))
             if title == entry["policyName"] and any(
-                fnmatchcase(each.origin.rule, rule) for rule in rules
+                fnmatchcase(policy.origin.rule, rule) for rule in rules
             ):
-                yield each
+                yield policy
 
 
 def _find_referenced(
@@ -68,9 +68,9 @@ def _find_referenced(
 ) -> Iterator[ConvertedPolicy]:
     """Yield the policies converted from those that an exception of policies.kyverno.io names."""
     referenced = {(each["kind"], each["name"]) for each in references}
-    for each in policies:
-        if (each.origin.document.value["kind"], each.origin.metadata["name"]) in referenced:
-            yield each
+    for policy in policies:
+        if (policy.origin.document.value["kind"], policy.origin.metadata["name"]) in referenced:
+            yield policy
 
 
 def _by_match(spec: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:

@@ -26,12 +26,12 @@ def _labels(metadata: str, selector: Mapping[str, Any]) -> str:
         else:
             there = f"{literal(key)} in {labels}"
             tests.append(every([there, glob(f"{labels}[{literal(key)}]", value)]))
-    for each in selector.get("matchExpressions") or ():
-        key, values = each["key"], literal(each.get("values") or [])
+    for expression in selector.get("matchExpressions") or ():
+        key, values = expression["key"], literal(expression.get("values") or [])
         there = f"{literal(key)} in {labels}"
         is_in = every([there, f"{labels}[{literal(key)}] in {values}"])
         tests.append({"In": is_in, "NotIn": negated(is_in), "Exists": there,
-                      "DoesNotExist": negated(there)}[each["operator"]])  # fmt: skip
+                      "DoesNotExist": negated(there)}[expression["operator"]])  # fmt: skip
     return every(tests)
 
 
@@ -51,11 +51,11 @@ def users_of(one: Mapping[str, Any]) -> Iterator[str]:
         refuse("it selects users by role; an admission request contains no roles",
                "`match.exclude` with users, groups or service accounts")  # fmt: skip
     tests = []
-    for each in one.get("subjects") or ():
-        name = each.get("name", "")
-        if each["kind"] == "ServiceAccount":
-            name = f"system:serviceaccount:{each.get('namespace', '')}:{name}"
-        if each["kind"] in ("ServiceAccount", "User"):
+    for subject in one.get("subjects") or ():
+        name = subject.get("name", "")
+        if subject["kind"] == "ServiceAccount":
+            name = f"system:serviceaccount:{subject.get('namespace', '')}:{name}"
+        if subject["kind"] in ("ServiceAccount", "User"):
             tests.append(glob("request.userInfo.username", name))
         else:
             tests.append(f"request.userInfo.groups.exists(each, {glob('each', name)})")

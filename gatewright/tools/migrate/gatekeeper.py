@@ -90,9 +90,9 @@ def scope_of(
         refuse("it judges only expanded resources")
     kinds = [
         names.spelled(group, "*", kind)
-        for each in match.get("kinds") or ()
-        for kind in texts(each.get("kinds")) or ["*"]
-        for group in texts(each.get("apiGroups")) or ["*"]
+        for entry in match.get("kinds") or ()
+        for kind in texts(entry.get("kinds")) or ["*"]
+        for group in texts(entry.get("apiGroups")) or ["*"]
         if not names.is_gone(group, kind)
     ]
     if match.get("kinds") and not kinds:

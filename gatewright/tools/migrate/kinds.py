@@ -23,10 +23,10 @@ class KindNames:
         """Read the CustomResourceDefinitions."""
         self._built_in = list(known_kinds().values())
         self._kinds = list(self._built_in)
-        for each in documents:
-            if each.value.get("kind") == "CustomResourceDefinition":
+        for document in documents:
+            if document.value.get("kind") == "CustomResourceDefinition":
                 with suppress(KeyError, TypeError):
-                    self._kinds.append(_define(each.value["spec"]))
+                    self._kinds.append(_define(document.value["spec"]))
 
     def by_selector(self, text: str) -> tuple[str, str]:
         """Return the kind and subresource of Kyverno's notation group/version/Kind/sub."""

@@ -47,7 +47,8 @@ def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
         refuse("its preconditions never hold when an object is created or updated", OMIT)
     if conditions:
         written["matchConditions"] = [
-            {"name": f"condition-{at}", "expression": each} for at, each in enumerate(conditions, 1)
+            {"name": f"condition-{at}", "expression": condition}
+            for at, condition in enumerate(conditions, 1)
         ]
     with_pod_variable(written)
     written["match"] = scope.match

@@ -161,8 +161,8 @@ def required_metadata(name: str, given: Parameters) -> TemplateRules:
     if said is not None and (not isinstance(said, str) or "\n" in said.strip()):
         refuse("its message is not one line of text")
     items = f"object.metadata.?{name}"
-    for each in given.pop(name, None) or ():
-        key, regex = each["key"], each.get("allowedRegex") or ""
+    for label in given.pop(name, None) or ():
+        key, regex = label["key"], label.get("allowedRegex") or ""
         path = f"metadata.{name}[{key}]"
         present = f"{optional(items, key)}.hasValue()"
         found.validations.append(rule(present, said or f"must have the {name[:-1]} {key}", path))

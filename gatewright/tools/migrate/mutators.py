@@ -62,25 +62,25 @@ def _steps(location: str) -> PathSteps:
     if not found or "".join(each[0] for each in found) != location:
         refuse(f"the location {location} cannot be read", MUTATION)
     path: list[str | ListItems] = []
-    for each in found:
-        if each["key"]:
+    for token in found:
+        if token["key"]:
             if not (path and isinstance(path[-1], str)):
                 refuse(f"the location {location} cannot be read", MUTATION)
-            item = each["item"].strip("\"'")
-            path.append(ListItems() if item == "*" else ListItems(each["key"], item))
+            item = token["item"].strip("\"'")
+            path.append(ListItems() if item == "*" else ListItems(token["key"], item))
         else:
-            path.append(each["plain"] or each["quoted"] or each["single"])
+            path.append(token["plain"] or token["quoted"] or token["single"])
     return tuple(path)
 
 
 def _tests(given: Any, path: PathSteps) -> dict[int, bool]:
     """Return which prefixes of a path must exist or be absent, by their length."""
     tests = dict[int, bool]()
-    for each in given:
-        beginning = _steps(each["subPath"])
+    for test in given:
+        beginning = _steps(test["subPath"])
         if beginning != path[: len(beginning)]:
             refuse("its pathTests are about other paths than its location", MUTATION)
-        tests[len(beginning)] = each["condition"] == "MustExist"
+        tests[len(beginning)] = test["condition"] == "MustExist"
     for end, step in enumerate(path, 1):
         if not isinstance(step, ListItems):
             continue
@@ -132,9 +132,9 @@ def _kinds(spec: Mapping[str, Any], matched: list[str], names: KindNames) -> lis
     """Return the kinds of `match`, limited to those of `applyTo` if it is set."""
     applied = [
         names.spelled(group, "*", kind)
-        for each in spec.get("applyTo") or ()
-        for group in each["groups"]
-        for kind in each["kinds"]
+        for target in spec.get("applyTo") or ()
+        for group in target["groups"]
+        for kind in target["kinds"]
     ]
     if matched and applied:
         kinds = [each for each in matched if each in applied]

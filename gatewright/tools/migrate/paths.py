@@ -81,19 +81,19 @@ def _or_default(text: str, code: str, default: Any) -> str:
 
 
 def _below(text: str, steps: Sequence[str], step: Callable[[str, str], str]) -> str:
-    for each in steps:
-        text = step(text, each)
+    for part in steps:
+        text = step(text, part)
     return text
 
 
 def _type(code: str, steps: Sequence[str]) -> str:
-    for each in steps:
-        if each == ITEMS:
+    for step in steps:
+        if step == ITEMS:
             code = parse_type(code).inner if code else ""
-        elif each.startswith("["):
-            code = parse_type(field_type(code, each[1:-1].split(",")[0])).inner
+        elif step.startswith("["):
+            code = parse_type(field_type(code, step[1:-1].split(",")[0])).inner
         else:
-            code = field_type(code, each)
+            code = field_type(code, step)
     return code
 
 

@@ -171,7 +171,8 @@ def _existence(pattern: Any, value: PatternValue, key: str) -> str:
         refuse(f"{key} is not about a list of objects")
     item = value.item
     return every(
-        f"{value.text}.exists({item.text}, {_outcome(each, item).passes})" for each in pattern
+        f"{value.text}.exists({item.text}, {_outcome(item_pattern, item).passes})"
+        for item_pattern in pattern
     )
 
 
@@ -208,10 +209,10 @@ def _join(
 def _in_order(outcomes: list[PatternOutcome]) -> PatternOutcome:
     """Return the outcome of patterns in order: the first that fails or skips decides."""
     passes = allowed = "true"
-    for each in reversed(outcomes):
-        if each.can_skip and allowed != "true":
-            allowed = every([each.allowed, some([negated(each.passes), allowed])])
+    for outcome in reversed(outcomes):
+        if outcome.can_skip and allowed != "true":
+            allowed = every([outcome.allowed, some([negated(outcome.passes), allowed])])
         else:
-            allowed = every([each.allowed, allowed])
-        passes = every([each.passes, passes])
+            allowed = every([outcome.allowed, allowed])
+        passes = every([outcome.passes, passes])
     return PatternOutcome(passes, allowed)

@@ -20,8 +20,11 @@ class RuleTests:
 
     def __init__(self, rule: Mapping[str, Any], scope: RuleScope) -> None:
         """Take a rule and its scope."""
-        operations = [each for clause in scope.match["any"]
-                      for each in clause.get("operations") or ("CREATE", "UPDATE")]  # fmt: skip
+        operations = [
+            operation
+            for clause in scope.match["any"]
+            for operation in clause.get("operations") or ("CREATE", "UPDATE")
+        ]
         self._operations = list(dict.fromkeys(operations))
         self._names = _names(scope, self._operations)
         self._judged = Queried("variables.pod" if scope.is_generated else "object", scope.code)
@@ -68,16 +71,16 @@ def _names(scope: RuleScope, operations: Sequence[str]) -> Names:
             "oldObject", code, None if "CREATE" in operations else MISSING
         ),
     }
-    for each, default in OF_ALL.items():
-        is_of_pod = scope.is_generated and each in ("spec", "metadata")
-        if each == "spec" and not is_of_pod:
+    for field, default in OF_ALL.items():
+        is_of_pod = scope.is_generated and field in ("spec", "metadata")
+        if field == "spec" and not is_of_pod:
             continue  # some kinds have none
-        text = f"variables.pod.{each}" if is_of_pod else f"object.{each}"
-        names[f"request.object.{each}"] = names["request.object"]._replace(
-            text=text, code=field_type(code, each) or default
+        text = f"variables.pod.{field}" if is_of_pod else f"object.{field}"
+        names[f"request.object.{field}"] = names["request.object"]._replace(
+            text=text, code=field_type(code, field) or default
         )
         if is_of_pod:
-            names[f"request.oldObject.{each}"] = Queried("")  # there is none for templates
+            names[f"request.oldObject.{field}"] = Queried("")  # there is none for templates
     return names
 
 

@@ -39,9 +39,9 @@ def _alternatives(pattern: str) -> Iterator[list[AmountComparison]]:
 def _comparisons(pattern: str) -> list[AmountComparison]:
     """Return the comparisons of a pattern without & and |."""
     if len(pattern) > 1:
-        for each, sign in OPERATORS.items():
-            if pattern.startswith(each):
-                return [AmountComparison(sign, pattern[len(each) :].strip())]
+        for operator, sign in OPERATORS.items():
+            if pattern.startswith(operator):
+                return [AmountComparison(sign, pattern[len(operator) :].strip())]
         if found := RANGE.fullmatch(pattern):
             return [AmountComparison(">=", found[1]), AmountComparison("<=", found[2])]
         if OUTSIDE.fullmatch(pattern):

@@ -32,14 +32,14 @@ def pod_controllers(policy: Mapping[str, Any]) -> list[str]:
         if rule.get("generate") or any("patchesJson6902" in each for each in json):
             return []
         for block in (rule.get("match"), rule.get("exclude")):
-            for each in filters(block)[1]:
-                about, kinds = each.get("resources") or {}, kinds_of(each)
+            for filter in filters(block)[1]:
+                about, kinds = filter.get("resources") or {}, kinds_of(filter)
                 if any(about.get(key) for key in ("name", "names", "annotations")):
                     return []
                 if about.get("selector") is not None or (len(kinds) > 1 and "Pod" in kinds):
                     return []
                 # A rule about v1/Pod alone generates none.
-                needed |= not {"Pod", *TEMPLATED}.isdisjoint(spelled_kinds(each))
+                needed |= not {"Pod", *TEMPLATED}.isdisjoint(spelled_kinds(filter))
     annotations = policy["metadata"].get("annotations") or {}
     selected = annotations.get(AUTOGEN)
     if not needed or selected is None:
@@ -74,8 +74,8 @@ class RuleScope:
             refuse("Kyverno selects no Namespace by namespaceSelector", OMIT)
         self.conditions: list[str] = []
         self.match: dict[str, Any] = {"any": []}
-        for each in _merge(found) if sort == "all" else found:
-            self._match(each)
+        for block in _merge(found) if sort == "all" else found:
+            self._match(block)
         if not found:
             refuse("it has no match, so it names no kinds", ADD_MATCH)
         if self.conditions and len(self.match["any"]) > 1:
@@ -154,10 +154,10 @@ class RuleScope:
 def _merge(found: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Merge filters that must all match into one."""
     whole: dict[str, Any] = {"resources": {}}
-    for each in found:
-        about = each.get("resources") or {}
+    for block in found:
+        about = block.get("resources") or {}
         if about.keys() & whole["resources"].keys():
             refuse("several filters in match.all with the same field")
         whole["resources"] |= about
-        whole |= {key: value for key, value in each.items() if key != "resources"}
+        whole |= {key: value for key, value in block.items() if key != "resources"}
     return [whole]

@@ -73,8 +73,8 @@ def _counts(rows: Sequence[Unconverted]) -> Iterator[str]:
         return
     yield "| rules | reason | nearest |\n| --- | --- | --- |"
     nearest: dict[str, dict[str, None]] = {}
-    for each in rows:
-        nearest.setdefault(each.sort, {})[each.nearest] = None
+    for row in rows:
+        nearest.setdefault(row.sort, {})[row.nearest] = None
     for sort, number in Counter(each.sort for each in rows).most_common():
         words = list(nearest[sort])
         yield _row(str(number), sort, words[0] if len(words) == 1 else "")
@@ -89,7 +89,7 @@ def _table(title: str, rows: Sequence[Unconverted]) -> Iterator[str]:
     if not rows:
         return
     yield f"{title}\n\n| what | reason | nearest |\n| --- | --- | --- |"
-    for each in rows:
-        cells = (f"{each.origin.title} ({each.origin.document.where()})", each.reason, each.nearest)
+    for row in rows:
+        cells = (f"{row.origin.title} ({row.origin.document.where()})", row.reason, row.nearest)
         yield _row(*cells)
     yield ""

@@ -113,10 +113,13 @@ def _template(name: str) -> str:
 
 def _refuse_known(new: NewKind) -> None:
     known = [kind.definition for kind in (*crds.kinds(), *(each.type for each in planned_kinds()))]
-    for each in known:
-        if each.kind.lower() == new.module or (each.group, each.plural) == (new.group, new.plural):
+    for resource in known:
+        if resource.kind.lower() == new.module or (resource.group, resource.plural) == (
+            new.group,
+            new.plural,
+        ):
             raise ScaffoldError(
-                f'"{new.kind}": the kind {each.kind} of {each.group} already exists'
+                f'"{new.kind}": the kind {resource.kind} of {resource.group} already exists'
             )
 
 

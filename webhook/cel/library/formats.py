@@ -74,7 +74,7 @@ def _is(pattern: str, text: str) -> bool:
 def _label(text: str) -> list[str]:
     dots = _is(SUBDOMAIN.pattern, text)
     return [
-        "must not contain dots" if dots and each == LABEL.error else each for each in LABEL(text)
+        "must not contain dots" if dots and error == LABEL.error else error for error in LABEL(text)
     ]
 
 

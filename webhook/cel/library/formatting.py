@@ -160,8 +160,8 @@ def check_format(text: str, types: list[list[Type]] | None) -> None:
     """
     letters = [match[3] for match in _CLAUSE.finditer(text) if match[1] != "%"]
     for letter, within in zip(letters, types or (), strict=False):
-        for each in within if letter == "s" else within[:1]:
-            _taking(letter, each.name)
+        for operand in within if letter == "s" else within[:1]:
+            _taking(letter, operand.name)
     if types is not None and len(letters) != len(types):
         raise EvaluationError(f"{len(letters)} clauses for {len(types)} arguments")
 

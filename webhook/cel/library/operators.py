@@ -59,9 +59,9 @@ def _in(meter: Meter, item: Any, items: list[Any]) -> bool:
         if units := len(items) * (1 + (len(item) >> COMPARED)) >> 2:
             meter.charge(units)
         return item in items
-    for each in items:
+    for candidate in items:
         meter.charge(2)
-        if equal(meter, item, each):
+        if equal(meter, item, candidate):
             return True
     return False
 
@@ -157,8 +157,8 @@ declare(
     ("@in(A, list(A)) -> bool", _in, WALKED),
     ("@in(A, map(A, B)) -> bool", lambda item, entries: find(entries, item) is not NONE, NO_MORE),
     *(
-        (f"size({each}) -> int; ({each}).size() -> int", len, NO_MORE)
-        for each in ("string", "bytes", "list(A)", "map(A, B)")
+        (f"size({type}) -> int; ({type}).size() -> int", len, NO_MORE)
+        for type in ("string", "bytes", "list(A)", "map(A, B)")
     ),
     ("(string).startsWith(string) -> bool", str.startswith, _comparing_part),
     ("(string).endsWith(string) -> bool", str.endswith, _comparing_part),

@@ -34,8 +34,8 @@ def validate(request: Request, params: Params) -> Violations:
     possible = ENVIRONMENTS if environment == FROM_NAMESPACE else (environment,)
     faults = dict.fromkeys(
         fault
-        for each in possible
-        for fault in settings(application, each, namespace, config, values)[1]
+        for environment in possible
+        for fault in settings(application, environment, namespace, config, values)[1]
     )
     references = {
         key: {field: value.string(field) or "" for field in ("name", "key")}

@@ -82,10 +82,10 @@ def _components(request: Request) -> list[str]:
     """Return the components of an object: those it sets; of a platform all, but for the queue."""
     optional = LIMITS if request.kind == "AppStack" else ("queue",)
     return [
-        each
-        for each in LIMITS
-        if (each not in optional or request.is_set(f"spec.{each}"))
-        and request.boolean(f"spec.{each}.enabled") is not False
+        name
+        for name in LIMITS
+        if (name not in optional or request.is_set(f"spec.{name}"))
+        and request.boolean(f"spec.{name}.enabled") is not False
     ]
 
 

@@ -37,8 +37,8 @@ def validate(request: Request, params: Params) -> Violations:
     spec, backup = request.fields("spec"), request.fields("spec.backup")
     users = [user.string("name") or "" for user in spec.each("users")]
     databases = [
-        (each.string("name") or "", each.string("owner") or SUPERUSER)
-        for each in spec.each("databases")
+        (database.string("name") or "", database.string("owner") or SUPERUSER)
+        for database in spec.each("databases")
     ]
     limits = [PODS, ROLES] if users or databases else [PODS]
     if backup.boolean("enabled"):

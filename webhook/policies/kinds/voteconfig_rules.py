@@ -22,9 +22,11 @@ def validate(request: Request, params: Params) -> Violations:
     question = spec.string("poll.question") or spec.string("question") or ""
     options = [
         Option(
-            id=each.string("id"), label=each.string("label"), description=each.string("description")
+            id=option.string("id"),
+            label=option.string("label"),
+            description=option.string("description"),
         )
-        for each in spec.each("options")
+        for option in spec.each("options")
     ]
     name = request.string("metadata.name")
     faults = list(name_fault("metadata.name", config_map_name(name))) if name else []
