@@ -3,6 +3,9 @@
 # database in $DATABASES (its name and its owner).
 set -euo pipefail
 
+# After a primary is lost, nothing answers at its address until Patroni has chosen another one.
+timeout 120 bash -c 'until pg_isready --quiet --timeout=5; do sleep 1; done'
+
 sql() {
   psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --set=VERBOSITY=terse --dbname=postgres --file=-
 }
