@@ -92,6 +92,14 @@ def acknowledged_in(installation: Installation, namespace: str) -> list[tuple[in
     return [(int(row), float(time)) for _, row, time in lines]
 
 
+def is_synchronous(installation: Installation) -> bool:
+    """Return whether Patroni may promote a standby: it waits for one with all acknowledged rows."""
+    state: dict = installation.cluster.get("endpoints/db-sync", NAMESPACE)
+    known = state["metadata"]["annotations"]
+    is_current = known.get("leader") == primary(installation, NAMESPACE)
+    return is_current and bool(known.get("sync_standby"))
+
+
 FAULTS = {
     "every process killed": "kill -9 -1",
     "frozen for 30 s": "kill -STOP -1",
@@ -103,8 +111,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_lost_primary_is_replaced(database: Installation, figure: Figures, fault: str) -> None:
     """Each acknowledged row is in the primary's table afterwards, and all instances are ready again."""
-    kubectl, lost = database.cluster.kubectl, primary(database, NAMESPACE)
+    database.until("a standby has all that is acknowledged", lambda: is_synchronous(database))
     database.until("rows are written", lambda: len(acknowledged(database)) > 10)
+    kubectl, lost = database.cluster.kubectl, primary(database, NAMESPACE)
     before = acknowledged(database)[-1]
     command = FAULTS[fault]
     inside = ("exec", "-n", NAMESPACE, lost, "-c", "postgres", "--")
