@@ -171,7 +171,7 @@ class Store:
         self._entries[key] = new
         for index in self._indexes.values():
             index.put(key, kept)
-        # Of a part of an object, only fields may have changed that nobody reads.
+        # If only a part of an object is kept, the change may lie outside that part.
         if old is None or kept is object or _content(old.object) != _content(kept):
             self._notify(key, old, new)
         else:

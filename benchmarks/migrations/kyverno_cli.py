@@ -3,7 +3,7 @@
     python -m benchmarks.migrations.kyverno_cli CHECKOUT KYVERNO [VERDICTS [SEED]]
 
 judges random objects, from the samples of a checkout of kyverno/policies with fields changed, by
-random validating policies and by their conversions, until there are so many verdicts. Prints each
+random validating policies and by their conversions, until there are VERDICTS verdicts. Prints each
 difference, and the figures. Exits with 1 if there is a difference.
 KYVERNO is the program (github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno).
 """

@@ -289,7 +289,7 @@ POSTGRESQL = PlannedKind(
         Reads(BACKUP, {restore.INDEX: by_name}),
         READS_CLASSES,
     ),
-    # The right to patch pods is for Patroni: nobody can grant what he does not have.
+    # The right to patch pods is only passed on to Patroni: an account may grant only what it has.
     patches=(CLAIM, ENDPOINTS, POD),
     deletes=(JOB, CLAIM, CRON_JOB, BACKUP, POD, ENDPOINTS, ENDPOINT_SLICE, SERVICE),
     optional=(STORAGE_CLASS, BACKUP),

@@ -11,8 +11,8 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
 
-# After a forecast there is none for so many times its processor time: thousands of policies that
-# are created at once are not slowed down.
+# A forecast is followed by a pause of this many times its processor time, so that the creation of
+# thousands of policies at once is not slowed down.
 PAUSES = 9
 
 

@@ -21,7 +21,7 @@ CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
 TLS = "gatewright-webhook-tls"
 ACCOUNTS = ("controller-manager", "webhook")
 Right = tuple[str, str, str]  # group, resource, verb
-# Only granted on, to the accounts of databases: the API server lets nobody grant a right that he lacks.
+# Only for granting it to the accounts of databases: an account may grant only the rights that it has.
 GRANTED = {("", "pods", "patch")}
 
 # The admission plugin OwnerReferencesPermissionEnforcement, if enabled, requires the right to update finalizers of an
