@@ -18,10 +18,9 @@ from kube.resource import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.conftest import CONFIG, Cluster
 from tests.gatewright.started import Gatewright, registered
-from tests.waiting import until
+from tests.waiting import WITHIN, until
 
 HOME = "gatewright-system"
-WITHIN = 30.0
 API_VERSION = "gatewright.io/v1alpha1"
 ROLLOUT = "rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
 TEAM_LABELS = '''\
