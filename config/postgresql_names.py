@@ -13,8 +13,8 @@ DATABASE = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
 CALLED = "at most 63 lower-case letters, digits and {}, a letter first and no {} last"
 
 
-class RoleFault(NamedTuple):
-    """One invalid name: its field, value, rule and fix."""
+class FieldFault(NamedTuple):
+    """One invalid field: its path, value, rule and fix."""
 
     path: str
     found: str
@@ -22,24 +22,24 @@ class RoleFault(NamedTuple):
     fix: str
 
 
-def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterator[RoleFault]:
+def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterator[FieldFault]:
     """Yield the errors in user names, and in databases and their owners."""
     listed: set[str] = set()
     for at, name in enumerate(users):
         if rule := _user_rule(name, listed):
-            yield RoleFault(f"spec.users[{at}].name", json.dumps(name), *rule)
+            yield FieldFault(f"spec.users[{at}].name", json.dumps(name), *rule)
         listed.add(name)
     owners, listed = listed | {SUPERUSER}, set()
     for at, (name, owner) in enumerate(databases):
         if rule := _database_rule(name, listed):
-            yield RoleFault(f"spec.databases[{at}].name", json.dumps(name), *rule)
+            yield FieldFault(f"spec.databases[{at}].name", json.dumps(name), *rule)
         listed.add(name)
         if owner not in owners:
             rule = (
                 "a database belongs to postgres or to one of spec.users",
                 "add the user, or name another",
             )
-            yield RoleFault(f"spec.databases[{at}].owner", json.dumps(owner), *rule)
+            yield FieldFault(f"spec.databases[{at}].owner", json.dumps(owner), *rule)
 
 
 def _user_rule(name: str, before: Set[str]) -> tuple[str, str] | None:

@@ -1,16 +1,25 @@
 """PostgreSQL: one primary and streaming standbys, with users, databases and backups."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
-from config.api.formats import ObjectName
-from config.api.meta import ApiModel, CustomResource, Int32, Rfc3339Time, Status
+from config.api.formats import ImageName, ObjectName
+from config.api.meta import (
+    INT_OR_STRING,
+    ApiModel,
+    CustomResource,
+    Int32,
+    Rfc3339Time,
+    Status,
+)
 from config.api.storage import Dumps, StorageSize
+from config.postgresql_parameters import DEFAULT_VERSION
 
 PostgresqlVersion = Literal["12", "13", "14", "15", "16", "17", "18"]
+ParameterValue = Annotated[int | str, WithJsonSchema(INT_OR_STRING)]
 DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "250m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"}
 )
@@ -64,7 +73,7 @@ class PostgreSQLRestore(ApiModel):
 class PostgreSQLSpec(ApiModel):
     """The database to run."""
 
-    version: PostgresqlVersion = Field("17", description="Major version. Immutable.")
+    version: PostgresqlVersion = Field(DEFAULT_VERSION, description="Major version. Immutable.")
     storage: StorageSize = Field(
         "10Gi",
         description="Size of each instance's volume in whole Gi, such as 10Gi; it can grow if the "
@@ -79,6 +88,20 @@ class PostgreSQLSpec(ApiModel):
         le=5,
         description="Number of instances: one is the primary, the others are streaming standbys, "
         "one of which takes the place of a lost primary.",
+    )
+    synchronous: Literal["Preferred", "Required"] = Field(
+        "Preferred",
+        description="Commits wait for a standby. While none is available, the primary goes on "
+        "alone (Preferred), or writes wait (Required, with three or more instances).",
+    )
+    parameters: dict[str, ParameterValue] = Field(
+        {},
+        description='Parameters of the server, such as work_mem: "16MB" or max_connections: 200.',
+    )
+    image: ImageName | None = Field(
+        None,
+        description="Image with PostgreSQL of this version and Patroni; default: "
+        "gatewright-postgresql:<version>.",
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,

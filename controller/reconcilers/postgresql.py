@@ -13,9 +13,9 @@ from controller.reconcilers import postgresql_roles as roles
 from controller.reconcilers.claims import READS_CLASSES, Volumes, without_class
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.postgresql_instances import (
-    ORIGIN,
     SERVICE_ORIGIN,
     budget,
+    origin_of_instances,
     services,
     stateful_set,
 )
@@ -67,7 +67,13 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     removed, dumps = _removal(database, observed, stored), backups.state(database, observed, now)
     return Plan(
         steps=_steps(database, observed, stored, removed, is_up=is_up),
-        status=_status(database, observed, stored, dumps.conditions, is_up=is_up),
+        status=_status(
+            database,
+            observed,
+            stored,
+            [*dumps.conditions, *patroni.restart_condition(database, observed, now)],
+            is_up=is_up,
+        ),
         problem=_problem(database, observed, stored),
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database, observed), "Warning")] if is_lost else (),
@@ -99,7 +105,7 @@ def _steps(
                 Apply(scripts(database), origin()),
                 *patroni.access(database),
                 *patroni.state(database, observed),
-                Apply(instances, ORIGIN),
+                Apply(instances, origin_of_instances(database)),
                 Apply(budget(database), origin()),
                 *patroni.take_over(database, observed),
             ],
@@ -178,7 +184,7 @@ def _problem(database: PostgreSQL, observed: Observed, stored: Volumes) -> Probl
     """
     if missing := list(backups.missing(database)):
         return incomplete(*missing)
-    if wrong := roles.wrong(database):
+    if wrong := [*roles.wrong(database), *patroni.wrong(database)]:
         return Problem(
             "; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid"
         )

@@ -12,6 +12,7 @@ from controller.reconcilers.postgresql_pods import (
     PORT,
     client,
     credentials,
+    image_source,
     metadata,
     mount,
     origin,
@@ -37,7 +38,6 @@ CONTAINER = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
 CRON_JOB_ORIGIN = {
     **origin("spec.jobTemplate", "spec.jobTemplate.spec.template"),
     "spec.schedule": "spec.backup.schedule",
-    f"{CONTAINER}.image": "spec.version",
     f"{CONTAINER}.env[name=RETENTION]": "spec.backup.retention",
 }
 BACKUP_ORIGIN = {
@@ -71,7 +71,10 @@ def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write
             origin=origin() | claim_origin(field, "spec.storageClassName"),
         ),
         *dump_patches(volume, claims_of(database, observed, "backup"), observed),
-        Apply(_cron_job(database, observed, version), CRON_JOB_ORIGIN),
+        Apply(
+            _cron_job(database, observed, version),
+            CRON_JOB_ORIGIN | {f"{CONTAINER}.image": image_source(database)},
+        ),
         *_removed(database, observed, BACKUP),
     ]
 

@@ -13,6 +13,7 @@ from controller.reconcilers.postgresql_pods import (
     VERSION,
     container,
     credentials,
+    image_source,
     labels,
     metadata,
     mount,
@@ -37,7 +38,6 @@ ORIGIN = {
     **origin("spec.template"),
     f"metadata.labels[{VERSION}]": "spec.version",
     "spec.replicas": "spec.replicas",
-    f"{CONTAINER}.image": "spec.version",
     f"{CONTAINER}.resources": "spec.resources",
     "spec.template.spec.serviceAccountName": "metadata.name",
     "spec.template.spec.containers[name=exporter]": "spec.monitoring.enabled",
@@ -52,6 +52,12 @@ SERVICE_ORIGIN = {
     "spec.ports[name=metrics]": "spec.monitoring.enabled",
     "spec.selector": "spec.replicas",
 }
+
+
+def origin_of_instances(database: PostgreSQL) -> dict[str, str]:
+    """Return the origins of the StatefulSet."""
+    source = image_source(database)
+    return ORIGIN | dict.fromkeys((f"{CONTAINER}.image", f"{CONTAINER}.env[name=VERSION]"), source)
 
 
 def headless(database: PostgreSQL) -> str:
@@ -133,9 +139,11 @@ def _instance(database: PostgreSQL, observed: Observed, version: str) -> JsonObj
         "PGHOST": RUN,
         "PGPORT": str(PORT),
         "PGUSER": "postgres",
+        # start.sh compares it with the image, which is not of Gatewright.
+        **({"VERSION": version} if database.spec.image else {}),
     }
     return {
-        **container(observed, version, "postgres", script("start.sh")),
+        **container(database, observed, version, "postgres", script("start.sh")),
         "env": [
             *({"name": name, "value": value} for name, value in values.items()),
             *patroni.environment(database),

@@ -74,15 +74,22 @@ def _scripts() -> dict[str, str]:
     }
 
 
-def container(observed: Observed, version: str, name: str, command: list[str]) -> JsonObject:
+def container(
+    database: PostgreSQL, observed: Observed, version: str, name: str, command: list[str]
+) -> JsonObject:
     """Return a container with the database's image."""
     return {
         "name": name,
-        "image": image(observed.settings, "gatewright-postgresql", version),
+        "image": database.spec.image or image(observed.settings, "gatewright-postgresql", version),
         "command": command,
         "securityContext": restricted.container(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
+
+
+def image_source(database: PostgreSQL) -> str:
+    """Return the field that names the image."""
+    return "spec.image" if database.spec.image else "spec.version"
 
 
 def script(name: str) -> list[str]:
@@ -93,7 +100,7 @@ def script(name: str) -> list[str]:
 def client(database: PostgreSQL, observed: Observed, version: str, name: str) -> JsonObject:
     """Return a container that runs a script as superuser on the primary."""
     return {
-        **container(observed, version, name, script(f"{name}.sh")),
+        **container(database, observed, version, name, script(f"{name}.sh")),
         "env": [
             {"name": "PGHOST", "value": database.name},
             {"name": "PGPORT", "value": str(PORT)},

@@ -9,11 +9,12 @@ import json
 from collections.abc import Sequence
 
 from config.api.postgresql import PostgreSQL
-from config.postgresql_names import SUPERUSER, USER, RoleFault, faults
+from config.postgresql_names import SUPERUSER, USER, FieldFault, faults
 from controller.reconcilers.postgresql_pods import (
     COMPONENT,
     client,
     credentials,
+    image_source,
     metadata,
     mount,
     origin,
@@ -36,13 +37,12 @@ from kube.resource import JsonObject
 TRIES = 10
 JOB_ORIGIN = {
     **origin("spec.template"),
-    "spec.template.spec.containers[name=roles].image": "spec.version",
     "spec.template.spec.containers[name=roles].env[name=DATABASES]": "spec.databases",
     "spec.template.spec.volumes[name=users]": "spec.users",
 }
 
 
-def wrong(database: PostgreSQL) -> list[RoleFault]:
+def wrong(database: PostgreSQL) -> list[FieldFault]:
     """Return the faults of users and databases."""
     databases = [(each.name, each.owner) for each in database.spec.databases]
     return list(faults([user.name for user in database.spec.users], databases))
@@ -186,7 +186,8 @@ def writes(database: PostgreSQL, observed: Observed, desired: JsonObject | None)
     deletes = _superseded(database, observed, desired)
     if desired is None or _is_expired(database, observed, desired):
         return [*deletes]
-    return [Apply(desired, JOB_ORIGIN), *deletes]
+    image = {"spec.template.spec.containers[name=roles].image": image_source(database)}
+    return [Apply(desired, JOB_ORIGIN | image), *deletes]
 
 
 def expiring(database: PostgreSQL, observed: Observed, desired: JsonObject | None) -> str | None:

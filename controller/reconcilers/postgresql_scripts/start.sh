@@ -21,6 +21,14 @@ run() {
 
 version=$(postgres --version | awk '{print $3}')
 version=${version%%[!0-9]*}
+if [ "$version" != "${VERSION:-$version}" ]; then
+  echo "the image has PostgreSQL $version, and spec.version is $VERSION: correct spec.image or spec.version" >&2
+  exit 1
+fi
+if ! command -v patroni >/dev/null; then
+  echo "the image has no Patroni: build it from images/postgresql, or correct spec.image" >&2
+  exit 1
+fi
 if [ -s "$PGDATA/PG_VERSION" ] && [ "$(<"$PGDATA/PG_VERSION")" != "$version" ]; then
   echo "the data is of PostgreSQL $(<"$PGDATA/PG_VERSION"), this is $version; give the resource its old version back" >&2
   exit 1

@@ -18,6 +18,8 @@ def test_an_empty_spec_has_the_documented_defaults():
         "version": "17",
         "storage": "10Gi",
         "replicas": 1,
+        "synchronous": "Preferred",
+        "parameters": {},
         "resources": {
             "requests": {"cpu": "250m", "memory": "512Mi"},
             "limits": {"cpu": "1", "memory": "1Gi"},
@@ -51,6 +53,9 @@ def test_the_published_fields_are_accepted():
         "databases": [{"name": "shop", "owner": "app"}, {"name": "reports", "owner": "postgres"}],
         "monitoring": {"enabled": True},
         "deletionPolicy": "Delete",
+        "synchronous": "Required",
+        "parameters": {"work_mem": "16MB", "max_connections": 200},
+        "image": "registry.company.com/postgis:16",
     }
     assert read(**spec).spec.to_api() == {**spec, "resources": read().spec.resources.to_api()}
 

@@ -23,7 +23,6 @@ from tests.controller.runtime.conftest import (
     Things,
     configmap,
 )
-from tests.waiting import WITHIN
 
 pytestmark = pytest.mark.long
 
@@ -86,7 +85,7 @@ class Looks:
 
     async def until_twice(self) -> None:
         """Wait until each was looked at twice."""
-        await asyncio.wait_for(self._twice.wait(), WITHIN)
+        await asyncio.wait_for(self._twice.wait(), 10)
 
 
 @pytest.mark.parametrize("patience", [60.0, 0.02])

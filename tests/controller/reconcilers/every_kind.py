@@ -38,6 +38,16 @@ MORE = """
     monitoring: {enabled: true}
 - apiVersion: database.example.com/v1
   kind: PostgreSQL
+  metadata: {name: of-an-own-image}
+  spec:
+    replicas: 3
+    synchronous: Required
+    parameters: {work_mem: 16MB, max_connections: 200}
+    image: registry.company.com/postgis:17
+    users: [{name: app}]
+    backup: {enabled: true}
+- apiVersion: database.example.com/v1
+  kind: PostgreSQL
   metadata: {name: to-a-store}
   spec: {backup: &to-a-store {enabled: true, destination: {bucket: backups, secretRef: {name: backup-store}}}}
 - apiVersion: backup.example.com/v1

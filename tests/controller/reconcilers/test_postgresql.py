@@ -10,6 +10,7 @@ import pytest
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.postgresql import POSTGRESQL
+from controller.reconcilers.postgresql_patroni import keep_pod
 from controller.reconcilers.resources import (
     CLAIM,
     ENDPOINT_SLICE,
@@ -373,6 +374,90 @@ def test_the_state_of_patroni_outlives_the_object() -> None:
         "max_wal_size": "1024MB",
         "wal_keep_size": "512MB",
     }
+
+
+def settings_of(**spec: Any) -> JsonObject:
+    """The settings that Patroni reads from the Endpoints."""
+    plan = planned(found=[endpoints("shop-config", config="{}")], **spec)
+    (patch,) = (each for each in writes(plan, "database") if isinstance(each, ApplyFields))
+    settings: JsonObject = json.loads(patch.fields["metadata"]["annotations"]["config"])
+    return settings
+
+
+def test_parameters_and_strict_commits_are_settings_of_patroni() -> None:
+    """A parameter of the spec replaces that of the controller; no pod restarts for them."""
+    own = {"work_mem": "16MB", "max_connections": 200, "max_wal_size": "2GB"}
+    changed = {"replicas": 3, "synchronous": "Required", "parameters": own}
+    settings = settings_of(**changed)
+    assert settings["postgresql"]["parameters"] == {"wal_keep_size": "512MB", **own}
+    assert settings["synchronous_mode_strict"] is True
+    assert "synchronous_mode_strict" not in settings_of(replicas=3)
+    (before,), (after,) = (
+        made(planned(**spec), "StatefulSet") for spec in ({"replicas": 3}, changed)
+    )
+    assert before == after
+
+
+def test_the_image_of_a_user_is_used_by_all_pods() -> None:
+    """It is not taken from the registry, and start.sh compares its version with that of the spec."""
+    image = "registry.company.com/postgis:14"
+    plan = planned(image=image, **APP, **LOCAL)
+    (instances,), (job,), (dumps,) = (
+        made(plan, kind) for kind in ("StatefulSet", "Job", "CronJob")
+    )
+    templates = (
+        instances["spec"]["template"],
+        job["spec"]["template"],
+        dumps["spec"]["jobTemplate"]["spec"]["template"],
+    )
+    for template in templates:
+        assert {each["image"] for each in template["spec"]["containers"]} == {image}
+    (instance,) = instances["spec"]["template"]["spec"]["containers"]
+    assert {"name": "VERSION", "value": "14"} in instance["env"]
+    (usual,) = made(planned(), "StatefulSet")
+    assert "VERSION" not in str(usual["spec"]["template"]["spec"]["containers"][0]["env"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"parameters": {"work_memory": "16MB"}},
+            'spec.parameters[work_memory]: "16MB"; PostgreSQL has no such parameter',
+        ),
+        (
+            {"synchronous": "Required", "replicas": 2},
+            'spec.synchronous: "Required"; with fewer than three instances, writes would stop with '
+            "one instance",
+        ),
+    ],
+)
+def test_impossible_settings_are_reported(spec: JsonObject, message: str) -> None:
+    """What admission denies is reported where it was admitted without the webhook, or by /scale."""
+    assert planned(**spec).problem == Problem(message, "Invalid")
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ("{}", None),
+        ("not JSON", None),
+        (
+            '{"pending_restart": true, "pending_restart_reason": {"max_connections": {}, "port": {}}}',
+            "shop-0 must restart for max_connections, port: "
+            "kubectl rollout restart statefulset/shop",
+        ),
+    ],
+)
+def test_a_pending_restart_is_reported(status: str, message: str | None) -> None:
+    """Patroni writes it into an annotation of the pod, whose other content changes all the time."""
+    stored = pod()
+    stored["metadata"]["annotations"] = {"status": status}
+    kept = stored | keep_pod(stored)
+    kept["metadata"]["name"] = "shop-0"
+    conditions = planned(children=ALL_THERE, found=[kept, LED]).status.conditions or []
+    found = [each.message for each in conditions if each.type == "RestartPending"]
+    assert found == ([] if message is None else [message])
 
 
 OLD = [pod(account="default"), pod(name="shop-1", account="default")]

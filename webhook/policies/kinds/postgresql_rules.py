@@ -14,7 +14,8 @@ Denied:  a name of more than 52 characters, of 48 with users or databases, of 45
          where they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; a
          database's owner that is not in `users`; `schedule: "0 25 * * *"`; a request of resources
          above its limit; an earlier `version` than that of its data in `status.version`; a
-         `restoreFrom` that is added or changed later.
+         `restoreFrom` that is added or changed later; `parameters: {work_memory: 16MB}`, which
+         PostgreSQL does not have; `synchronous: Required` with two instances.
 Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day
 of week) in UTC.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
@@ -22,6 +23,7 @@ See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 
 from config.data_versions import denial
 from config.postgresql_names import SUPERUSER, faults
+from config.postgresql_parameters import DEFAULT_VERSION, parameter_faults, synchronous_faults
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
 
@@ -50,7 +52,16 @@ def validate(request: Request, params: Params) -> Violations:
     yield from judge_fields(spec)
     yield from judge_dumps(backup)
     yield from _of_restore(request)
-    for fault in faults(users, databases):
+    parameters = {
+        name: value
+        for name, value in spec.mapping("parameters").items()
+        if isinstance(value, int | str)
+    }
+    for fault in (
+        *faults(users, databases),
+        *parameter_faults(parameters, version or DEFAULT_VERSION),
+        *synchronous_faults(spec.string("synchronous") or "", spec.integer("replicas") or 1),
+    ):
         yield Violation(*fault)
 
 
