@@ -72,7 +72,8 @@ def settings(
         if key in config:
             faults.append((path, "spec.config has this key too; keep one of them"))
         if environment not in by_environment and DEFAULT not in by_environment:
-            faults.append((path, f"no value for environment {environment}, and no default"))
+            rule = f"no value for environment {environment}, and no default; add one of them"
+            faults.append((path, rule))
     for other in ENVIRONMENTS:
         templates = {key: each[at] for key, each in values.items() if (at := _in(each, other))}
         done, wrong = rendered(templates, about | {"environment": other})

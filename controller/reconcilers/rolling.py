@@ -18,6 +18,7 @@ import orjson
 from config.api.appconfig import ConfigMapStatus
 from config.api.components import KeyReference
 from config.api.meta import CustomResource
+from config.field_paths import entry
 from controller.reconcilers import projected_secrets
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.projected_secrets import environment_fields, variables_of
@@ -102,12 +103,13 @@ def rolled(
     is_done = is_stored and all(step.ready for step in restarts)
     return Plan(
         steps=(
-            *(Step(f"Secret {each}", (), ready=False) for each in sorted(missing)),
+            *([_secrets_step(secrets, missing)] if secrets else ()),
             Step(
                 "ConfigMap",
                 [Apply(config_map, origin)],
                 ready=is_stored,
                 doing="failed to write the ConfigMap",
+                condition="ConfigMapReady",
             ),
             *restarts,
         ),
@@ -153,6 +155,22 @@ def _missing(secrets: Mapping[str, KeyReference], observed: Observed) -> set[str
     """Return the names of the Secrets that do not exist, and are not optional."""
     names = {each.name for each in secrets.values() if not each.optional}
     return {each for each in names if not observed.find(SECRET, SECRETS, each)}
+
+
+def _secrets_step(secrets: Mapping[str, KeyReference], missing: Container[str]) -> Step:
+    """Return the step that waits for the Secrets that are referred to."""
+    waiting = {name: each.name for name, each in sorted(secrets.items()) if each.name in missing}
+    names = ", ".join(dict.fromkeys(waiting.values()))
+    fields = ", ".join(f"{entry('spec.secrets', name)}.optional" for name in waiting)
+    remedy = f"create it in the namespace of this object, or set {fields}: true"
+    return Step(
+        "Secrets",
+        (),
+        ready=not waiting,
+        doing=f"waiting for Secret {names}",
+        condition="SecretsReady",
+        note=Problem(remedy, "SecretNotFound") if waiting else "",
+    )
 
 
 def _change_of(

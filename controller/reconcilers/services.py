@@ -48,13 +48,13 @@ def services(
     `components` are the stack's other components, and `variables` the environment of a workload
     that depends on one of them. A service gets the environment of what it depends on.
     """
-    named = [(spec.name, spec.depends_on) for spec in specs]
+    named = [(spec.name, [*dict.fromkeys(spec.depends_on)]) for spec in specs]
     enabled = {name: component for name, component in components.items() if component.enabled}
     faults = faults_of(named, enabled)
     done, found = dict(enabled), list[Needs]()
     for place in ordered(named, faults):
         spec, fault = specs[place], faults.get(place)
-        needs = () if fault else [done[name] for name in spec.depends_on]
+        needs = () if fault else [done[name] for name in named[place][1]]
         path = f"spec.services[name={spec.name}]"
         if fault is None:
             environment = [

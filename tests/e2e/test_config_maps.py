@@ -159,8 +159,12 @@ def test_a_secret_reaches_its_users_by_reference(laptop: Laptop, namespace: str)
     kubectl("apply", "-f-", input=web)
     kubectl("apply", "-f-", input=config | {"metadata": {"name": "shop"}, "spec": spec})
     kubectl("wait", "--for=condition=Ready=false", "appconfig/shop")
-    (ready,) = laptop.get("appconfig/shop", namespace)["status"]["conditions"]
-    assert ready["message"] == "waiting for Secret shop-db"
+    ready = laptop.get("appconfig/shop", namespace)["status"]["conditions"][-1]
+    assert (ready["reason"], ready["message"]) == (
+        "SecretNotFound",
+        "waiting for Secret shop-db: create it in the namespace of this object, or set "
+        "spec.secrets.PASSWORD.optional: true",
+    )
     kubectl("create", "secret", "generic", "shop-db", "--from-literal=password=secret")
     kubectl("wait", "--for=condition=Ready", "appconfig/shop")
     for _ in range(2):

@@ -129,6 +129,35 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
     laptop.plane.delete_namespace(NAMESPACE)
 
 
+def test_what_no_stack_can_have_is_refused(laptop: Laptop, namespace: str) -> None:
+    """A queue of an unknown type, two services of a name, a Secret of another namespace: each is named."""
+    service = {"name": "mail", "image": "registry.company.com/mail:1"}
+    elsewhere = {"secretKeyRef": {"name": "login", "namespace": "other", "key": "password"}}
+    specs = {
+        "queue": {"queue": {"type": "kafka"}},
+        "names": {"services": [service, service]},
+        "secret": {"services": [service | {"env": [{"name": "A", "valueFrom": elsewhere}]}]},
+    }
+    stacks = [
+        {
+            "apiVersion": "app.example.com/v1",
+            "kind": "AppStack",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        for name, spec in specs.items()
+    ]
+    refused = {
+        stack["metadata"]["name"]: laptop.refusal("create", "-n", namespace, "-f-", input=stack)
+        for stack in stacks
+    }
+    assert 'spec.queue.type: Unsupported value: "kafka": supported values: ' in refused["queue"]
+    assert 'spec.services[1]: Duplicate value: {"name":"mail"}' in refused["names"]
+    unknown = refused["secret"].partition("unknown field ")[2]
+    assert unknown.split()[0].strip('"').endswith("namespace")
+    assert laptop.kubectl("get", "appstacks", "-n", namespace, "-o=name") == ""
+
+
 def test_a_failing_component_does_not_stop_others(laptop: Laptop, namespace: str) -> None:
     """A stack reports the backend that is not ready; the cache is still corrected; after a fix, the rest follows."""
 

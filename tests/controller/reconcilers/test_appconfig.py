@@ -195,7 +195,7 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
         (
             {"application": "shop", "values": VALUES},
             "Invalid",
-            "spec.values[HOST]: no value for environment dev, and no default",
+            "spec.values[HOST]: no value for environment dev, and no default; add one of them",
         ),
         (
             {"application": "shop", "config": {"a": ""}, "values": {"a": {"default": ""}}},

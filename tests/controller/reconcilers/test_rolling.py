@@ -24,6 +24,18 @@ USES: JsonObject = {
     "containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "shop-config"}}]}]
 }
 KEY = "checksum.gatewright.io/shop-config"
+SECRET_NOT_FOUND = (
+    "waiting for Secret shop-db: create it in the namespace of this object, or set "
+    "spec.secrets.PASSWORD.optional: true"
+)
+
+
+def told(shop: "Shop") -> dict[str, tuple[str, str, str]]:
+    """Return status, reason and message of each condition of the AppConfig."""
+    return {
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in shop.status()["conditions"]
+    }
 
 
 class Shop(ApiServer):
@@ -201,7 +213,7 @@ async def test_the_second_of_one_application_is_not_written_and_restarts_no_pod(
         await reconcile(APPCONFIG, shop, "other")
     assert shop.writes == ["apply appconfigs/status default/other"]
     status = shop.get(APPCONFIG.resource, "other", "default")["status"]
-    assert [each["reason"] for each in status["conditions"]] == ["NameTaken"]
+    assert [each["reason"] for each in status["conditions"]] == ["NameTaken"] * 2
     assert "checksum" not in status
 
 
@@ -291,14 +303,25 @@ class TestSecrets:
         """Its users keep running without it, and the condition names it."""
         await shop.begin("web", a="1")
         await self.refer(shop, PASSWORD="shop-db")
-        (ready,) = shop.status()["conditions"]
-        assert (ready["status"], ready["message"]) == ("False", "waiting for Secret shop-db")
+        assert told(shop) == {
+            "SecretsReady": ("False", "SecretNotFound", SECRET_NOT_FOUND),
+            "ConfigMapReady": ("True", "Ready", ""),
+            "Ready": ("False", "SecretNotFound", SECRET_NOT_FOUND),
+        }
         assert "env" not in self.template(shop, "web")["spec"]["containers"][0]
         self.secret(shop, "shop-db")
         await shop.look()
         assert shop.writes == ["apply deployments default/web", MADE[1]]
-        (ready,) = shop.status()["conditions"]
-        assert ready["status"] == "True"
+        assert [status for status, *_ in told(shop).values()] == ["True"] * 3
+
+    async def test_two_missing_secrets_are_named_together(self, shop: Shop) -> None:
+        """Each once, with the fields that refer to them."""
+        await shop.begin("web", a="1")
+        await self.refer(shop, B="mail", A="shop-db", C="mail")
+        assert told(shop)["Ready"][2] == (
+            "waiting for Secret shop-db, mail: create it in the namespace of this object, or set "
+            "spec.secrets.A.optional, spec.secrets.B.optional, spec.secrets.C.optional: true"
+        )
 
     async def test_a_secret_that_is_gone_changes_no_pod(self, shop: Shop) -> None:
         """Its variable stays, also in a restart, and when it is to come from another missing one."""

@@ -75,6 +75,13 @@ def test_its_environment_has_the_addresses_of_what_it_depends_on() -> None:
     assert objects["Service", "shop-order-mail"]["spec"]["ports"][0]["port"] == 9000
 
 
+def test_a_dependency_that_is_named_twice_counts_once() -> None:
+    """The API server would reject a container with two variables of one name."""
+    twice = planned(ORDERS, {**MAIL, "dependsOn": ["orders", "orders"]})
+    assert made(twice) == made(planned(ORDERS, MAIL))
+    assert needs(twice)["order-mail"] == ("orders",)
+
+
 @pytest.mark.parametrize(
     ("services", "field"),
     [

@@ -116,7 +116,10 @@ async def test_three_writes_make_it_and_none_follow(server: ApiServer) -> None:
     data = (server.get(CONFIG_MAP, "pets-config", "default"))["data"]
     status = object["status"]
     assert (status["configMapName"], status["checksum"]) == ("pets-config", checksum_of(data))
-    assert [each["status"] for each in status["conditions"]] == ["True"]
+    assert {each["type"]: each["status"] for each in status["conditions"]} == {
+        "ConfigMapReady": "True",
+        "Ready": "True",
+    }
 
 
 @pytest.mark.parametrize("spec", [{"options": OPTIONS}, {"options": []}, {"options": "what?"}])
