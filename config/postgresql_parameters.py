@@ -59,7 +59,7 @@ MICROSECONDS = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
-NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
+NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?")
 
 
 class ServerParameter(NamedTuple):

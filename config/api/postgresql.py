@@ -20,8 +20,9 @@ from config.postgresql_parameters import DEFAULT_VERSION
 
 PostgresqlVersion = Literal["12", "13", "14", "15", "16", "17", "18"]
 ParameterValue = Annotated[int | str, WithJsonSchema(INT_OR_STRING)]
+# 64Mi of it are for Patroni.
 DEFAULT_RESOURCES = ResourceRequirements.model_construct(
-    requests={"cpu": "250m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"}
+    requests={"cpu": "250m", "memory": "576Mi"}, limits={"cpu": "1", "memory": "1088Mi"}
 )
 
 
@@ -106,7 +107,7 @@ class PostgreSQLSpec(ApiModel):
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
         description="Compute resources of each instance; by default, amount by amount, requests of "
-        "250m cpu and 512Mi memory and limits of 1 cpu and 1Gi memory.",
+        "250m cpu and 576Mi memory and limits of 1 cpu and 1088Mi memory.",
     )
     backup: PostgreSQLBackup = Field(
         PostgreSQLBackup.model_construct(), description="Backups of all databases."

@@ -7,6 +7,7 @@ from typing import Literal
 from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
+from controller.reconcilers import postgresql_members as members
 from controller.reconcilers import postgresql_patroni as patroni
 from controller.reconcilers import postgresql_restore as restore
 from controller.reconcilers import postgresql_roles as roles
@@ -71,7 +72,7 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
             database,
             observed,
             stored,
-            [*dumps.conditions, *patroni.restart_condition(database, observed, now)],
+            [*dumps.conditions, *members.conditions(database, observed, now)],
             is_up=is_up,
         ),
         problem=_problem(database, observed, stored),
@@ -90,8 +91,6 @@ def _steps(
     instances = stateful_set(database, observed, version, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)
     restoring = restore.restore_of(database, observed)
-    replicas = ready_replicas(observed.child(STATEFUL_SET, database.name))
-    waiting = progress(replicas, database.spec.replicas)
     return (
         Step(
             "credentials",
@@ -136,7 +135,7 @@ def _steps(
             (),
             depends_on=("service",),
             ready=_are_ready(database, observed),
-            note=class_problem or waiting,
+            note=class_problem or _waiting(database, observed),
         ),
         Step(
             "restore",
@@ -242,6 +241,14 @@ def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
     )
 
 
+def _waiting(database: PostgreSQL, observed: Observed) -> str:
+    """Return the number of ready instances, and what those that do not run are doing."""
+    ready = ready_replicas(observed.child(STATEFUL_SET, database.name))
+    count = progress(ready, database.spec.replicas)
+    states = members.not_running(database, observed)
+    return f"{count}; {states}" if states else count
+
+
 def _primary(database: PostgreSQL, observed: Observed) -> JsonObject | None:
     pods = observed.find(POD, "instance", database.name)
     name = patroni.leader(database, observed)
@@ -286,7 +293,7 @@ POSTGRESQL = PlannedKind(
     ),
     creates_only=(SECRET, ENDPOINTS),
     reads=(
-        Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_pod),
+        Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS, members.keep_pod),
         Reads(ENDPOINTS, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_annotations),
         Reads(ENDPOINT_SLICE, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_labels),
         Reads(SERVICE, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_labels),

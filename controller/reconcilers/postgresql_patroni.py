@@ -6,9 +6,7 @@ the addresses of the Endpoints `<name>` are those of the primary.
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 
-from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL
 from config.postgresql_names import FieldFault
 from config.postgresql_parameters import parameter_faults, synchronous_faults
@@ -46,8 +44,7 @@ MAX_INSTANCES = 5  # instances that the schema allows
 REST = 8008
 ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 LEADER = "leader"  # the annotation of the Endpoints <name>
-STATUS = "status"  # the annotation of a pod, of which only this is kept:
-PENDING = "pendingRestart"  # names of parameters
+SYNCHRONOUS = "sync_standby"  # the annotation of the Endpoints <name>-sync
 CONFIG = "config"  # the annotation of the Endpoints <name>-config
 ROLE_LABEL = "database.example.com/role"  # primary or replica, on the pods
 # A leader that does not renew its lock for `ttl` s loses it. `failsafe_mode` keeps a primary
@@ -177,31 +174,6 @@ def wrong(database: PostgreSQL) -> Iterator[FieldFault]:
     """Yield the faults of the parameters, and of strict commits with too few instances."""
     yield from parameter_faults(database.spec.parameters, database.spec.version)
     yield from synchronous_faults(database.spec.synchronous, database.spec.replicas)
-
-
-def restart_condition(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:
-    """Return the condition RestartPending, if instances run with earlier values of parameters."""
-    waiting = {
-        pod["metadata"]["name"]: pod[PENDING]
-        for pod in observed.find(POD, "instance", database.name)
-        if pod.get(PENDING)
-    }
-    if not waiting:
-        return []
-    names = ", ".join(sorted({name for names in waiting.values() for name in names}))
-    message = (
-        f"{', '.join(sorted(waiting))} must restart for {names}: "
-        f"kubectl rollout restart statefulset/{database.name}"
-    )
-    return [
-        Condition(
-            type="RestartPending",
-            status="True",
-            reason="ParametersChanged",
-            message=message,
-            last_transition_time=now,
-        )
-    ]
 
 
 def environment(database: PostgreSQL) -> list[JsonObject]:
@@ -347,7 +319,7 @@ def keep_annotations(endpoints: JsonObject) -> JsonObject:
     read = {
         key: value
         for key, value in (about.get("annotations") or {}).items()
-        if key in (LEADER, CONFIG)
+        if key in (LEADER, CONFIG, SYNCHRONOUS)
     }
     return {"metadata": {"labels": about.get("labels") or {}, "annotations": read}}
 
@@ -355,30 +327,6 @@ def keep_annotations(endpoints: JsonObject) -> JsonObject:
 def keep_labels(object: JsonObject) -> JsonObject:
     """Return what plans read of a slice, or of a Service without an owner."""
     return {"metadata": {"labels": object["metadata"].get("labels") or {}}}
-
-
-def keep_pod(pod: JsonObject) -> JsonObject:
-    """Return what plans read of a Pod; Patroni writes its annotations every few seconds."""
-    about = pod["metadata"]
-    kept = {key: about[key] for key in ("labels", "ownerReferences") if key in about}
-    status = pod.get("status", {})
-    account = pod.get("spec", {}).get("serviceAccountName")
-    return {
-        "metadata": kept,
-        "spec": {"serviceAccountName": account},
-        "status": {"conditions": status.get("conditions", [])},
-        PENDING: _pending(about.get("annotations") or {}),
-    }
-
-
-def _pending(annotations: JsonObject) -> list[str]:
-    """Return the parameters that wait for a restart, by the annotation that Patroni writes."""
-    try:
-        status = json.loads(annotations.get(STATUS, "{}"))
-    except ValueError:
-        return []  # a superuser of the database may write anything
-    reason = status.get("pending_restart_reason") if isinstance(status, dict) else None
-    return sorted(reason) if isinstance(reason, dict) else []
 
 
 def _reference(resource: Resource, object: JsonObject) -> Reference:

@@ -21,8 +21,8 @@ def test_an_empty_spec_has_the_documented_defaults():
         "synchronous": "Preferred",
         "parameters": {},
         "resources": {
-            "requests": {"cpu": "250m", "memory": "512Mi"},
-            "limits": {"cpu": "1", "memory": "1Gi"},
+            "requests": {"cpu": "250m", "memory": "576Mi"},
+            "limits": {"cpu": "1", "memory": "1088Mi"},
         },
         "backup": {"enabled": False, "schedule": "0 2 * * *", "retention": "30d"},
         "users": [],

@@ -10,7 +10,7 @@ import pytest
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.reconcilers.postgresql_patroni import keep_pod
+from controller.reconcilers.postgresql_members import keep_pod
 from controller.reconcilers.resources import (
     CLAIM,
     ENDPOINT_SLICE,
@@ -295,8 +295,8 @@ def test_the_instances_are_a_stateful_set() -> None:
         "selector": object["spec"]["selector"],
     }
     assert container["resources"] == {
-        "requests": {"cpu": "250m", "memory": "512Mi"},
-        "limits": {"cpu": "1", "memory": "1Gi"},
+        "requests": {"cpu": "250m", "memory": "576Mi"},
+        "limits": {"cpu": "1", "memory": "1088Mi"},
     }
     assert template["securityContext"]["runAsUser"] == template["securityContext"]["fsGroup"] == 999
     assert container["securityContext"]["readOnlyRootFilesystem"]
@@ -437,27 +437,86 @@ def test_impossible_settings_are_reported(spec: JsonObject, message: str) -> Non
     assert planned(**spec).problem == Problem(message, "Invalid")
 
 
+def member(name: str, **status: Any) -> JsonObject:
+    """A pod as the cache keeps it, with what Patroni writes into its annotation."""
+    stored = pod(name=name)
+    stored["metadata"]["annotations"] = {"status": json.dumps(status)}
+    kept = keep_pod(stored)
+    return stored | kept | {"metadata": {**kept["metadata"], "name": name}}
+
+
+def reported(plan: Plan, type: str) -> list[tuple[str, str, str]]:
+    """A condition's status, reason and message; nothing without the condition."""
+    conditions = plan.status.to_api().get("conditions") or []
+    return [
+        (each["status"], each["reason"], each["message"])
+        for each in conditions
+        if each["type"] == type
+    ]
+
+
+def test_a_pending_restart_is_reported() -> None:
+    """The condition names the instances, the parameters and the command; without one, there is none."""
+    waits = {"pending_restart_reason": {"max_connections": {}, "x" * 1000: {}, "a b": {}}}
+    found = [member("shop-0", **waits), member("shop-1"), LED]
+    message = "shop-0 must restart for max_connections: kubectl rollout restart statefulset/shop"
+    plan = planned(children=ALL_THERE, found=found)
+    assert reported(plan, "RestartPending") == [("True", "ParametersChanged", message)]
+    found = [member("shop-0", pending_restart_reason="text"), pod(name="shop-1"), LED]
+    assert reported(planned(children=ALL_THERE, found=found), "RestartPending") == []
+
+
 @pytest.mark.parametrize(
-    ("status", "message"),
+    ("spec", "leading", "condition"),
     [
-        ("{}", None),
-        ("not JSON", None),
         (
-            '{"pending_restart": true, "pending_restart_reason": {"max_connections": {}, "port": {}}}',
-            "shop-0 must restart for max_connections, port: "
-            "kubectl rollout restart statefulset/shop",
+            {"replicas": 3},
+            "shop-0",
+            ("True", "StandbySynchronous", "shop-1, shop-2 has every acknowledged transaction"),
         ),
+        (
+            {"replicas": 3},
+            "shop-1",
+            (
+                "False",
+                "NoSynchronousStandby",
+                "no standby has every acknowledged transaction: shop-0 commits alone, and its "
+                "loss stops writes until it is back",
+            ),
+        ),
+        (
+            {"replicas": 3, "synchronous": "Required"},
+            "shop-1",
+            (
+                "False",
+                "NoSynchronousStandby",
+                "no standby has every acknowledged transaction: commits wait for a standby",
+            ),
+        ),
+        ({"replicas": 1}, "shop-1", None),
     ],
 )
-def test_a_pending_restart_is_reported(status: str, message: str | None) -> None:
-    """Patroni writes it into an annotation of the pod, whose other content changes all the time."""
-    stored = pod()
-    stored["metadata"]["annotations"] = {"status": status}
-    kept = stored | keep_pod(stored)
-    kept["metadata"]["name"] = "shop-0"
-    conditions = planned(children=ALL_THERE, found=[kept, LED]).status.conditions or []
-    found = [each.message for each in conditions if each.type == "RestartPending"]
-    assert found == ([] if message is None else [message])
+def test_a_missing_synchronous_standby_is_reported(
+    spec: JsonObject, leading: str, condition: tuple[str, str, str] | None
+) -> None:
+    """What Patroni kept under an earlier primary counts for nothing."""
+    known = endpoints("shop-sync", leader=leading, sync_standby="shop-1,shop-2")
+    plan = planned(children=ALL_THERE, found=[member("shop-0"), known, LED], **spec)
+    assert reported(plan, "Synchronous") == ([condition] if condition else [])
+
+
+def test_instances_that_do_not_run_are_reported_with_their_state() -> None:
+    """Words that Patroni does not write are not repeated."""
+    found = [
+        member("shop-0", state="running"),
+        member("shop-1", state="creating replica"),
+        member("shop-2", state="bought by nobody"),
+        LED,
+    ]
+    plan = planned(children=[*ALL_THERE[:1], stateful_set(1)], found=found, replicas=3)
+    assert step_of(plan, "instances").note == (
+        "1 of 3 replicas are ready; shop-1: creating replica"
+    )
 
 
 OLD = [pod(account="default"), pod(name="shop-1", account="default")]

@@ -1,0 +1,128 @@
+"""What Patroni reports about the instances of a PostgreSQL, for conditions and messages.
+
+Each instance writes it into the annotation `status` of its pod. A superuser of the database may
+write anything there, so only known words and names of parameters are read.
+"""
+
+import json
+from datetime import datetime
+
+from config.api.meta import Condition
+from config.api.postgresql import PostgreSQL
+from config.postgresql_parameters import NAME
+from controller.reconcilers.postgresql_patroni import SYNCHRONOUS, find_endpoints, leader
+from controller.reconcilers.resources import POD
+from controller.runtime.plan import Observed
+from kube.resource import JsonObject
+
+STATUS = "status"
+MEMBER = "patroni"  # what is kept of the annotation:
+STATE, PENDING = "state", "pendingRestart"
+MAX_NAMES = 20  # parameters in a message
+# Patroni's states of an instance that does not run. (class PostgresqlState of Patroni 4)
+STOPPED = {
+    "initializing new cluster",
+    "initdb failed",
+    "creating replica",
+    "starting",
+    "start failed",
+    "restarting",
+    "restart failed",
+    "stopping",
+    "stopped",
+    "stop failed",
+    "crashed",
+}
+
+
+def conditions(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:
+    """Return whether a standby is synchronous, and whether instances must restart."""
+    return [
+        *_synchronous(database, observed, now),
+        *_restart_pending(database, observed, now),
+    ]
+
+
+def not_running(database: PostgreSQL, observed: Observed) -> str:
+    """Return the instances whose server does not run, with their states; empty if all run."""
+    states = {
+        pod["metadata"]["name"]: pod[MEMBER][STATE]
+        for pod in observed.find(POD, "instance", database.name)
+        if pod.get(MEMBER, {}).get(STATE)
+    }
+    return ", ".join(f"{name}: {state}" for name, state in sorted(states.items()))
+
+
+def _synchronous(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:
+    """Return the condition Synchronous of a database with standbys and a primary."""
+    primary = leader(database, observed)
+    if primary is None or database.spec.replicas == 1:
+        return []
+    stored = find_endpoints(database, observed, f"{database.name}-sync") or {"metadata": {}}
+    about = stored["metadata"].get("annotations") or {}
+    standbys = about.get(SYNCHRONOUS) if about.get("leader") == primary else None
+    if standbys:
+        message = f"{standbys.replace(',', ', ')} has every acknowledged transaction"
+        return [_condition("Synchronous", "True", "StandbySynchronous", message, now)]
+    lost = f"{primary} commits alone, and its loss stops writes until it is back"
+    waits = "commits wait for a standby"
+    is_strict = database.spec.synchronous == "Required"
+    message = f"no standby has every acknowledged transaction: {waits if is_strict else lost}"
+    return [_condition("Synchronous", "False", "NoSynchronousStandby", message, now)]
+
+
+def _restart_pending(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:
+    """Return the condition RestartPending, if instances run with earlier values of parameters."""
+    waiting = {
+        pod["metadata"]["name"]: pod[MEMBER][PENDING]
+        for pod in observed.find(POD, "instance", database.name)
+        if pod.get(MEMBER, {}).get(PENDING)
+    }
+    if not waiting:
+        return []
+    names = ", ".join(sorted({name for names in waiting.values() for name in names}))
+    restart = f"kubectl rollout restart statefulset/{database.name}"
+    message = f"{', '.join(sorted(waiting))} must restart for {names}: {restart}"
+    return [_condition("RestartPending", "True", "ParametersChanged", message, now)]
+
+
+def _condition(type: str, status: str, reason: str, message: str, now: datetime) -> Condition:
+    return Condition.model_validate(
+        {
+            "type": type,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": now,
+        }
+    )
+
+
+def keep_pod(pod: JsonObject) -> JsonObject:
+    """Return what plans read of a Pod; Patroni writes its annotations every few seconds."""
+    about = pod["metadata"]
+    kept = {key: about[key] for key in ("labels", "ownerReferences") if key in about}
+    status = pod.get("status", {})
+    account = pod.get("spec", {}).get("serviceAccountName")
+    return {
+        "metadata": kept,
+        "spec": {"serviceAccountName": account},
+        "status": {"conditions": status.get("conditions", [])},
+        MEMBER: _member((about.get("annotations") or {}).get(STATUS, "{}")),
+    }
+
+
+def _member(text: str) -> JsonObject:
+    """Return the state of an instance, and the parameters that wait for its restart."""
+    try:
+        status = json.loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(status, dict):
+        return {}
+    state, reason = status.get("state"), status.get("pending_restart_reason")
+    names = sorted(reason) if isinstance(reason, dict) else []
+    return {
+        STATE: state if isinstance(state, str) and state in STOPPED else None,
+        PENDING: [name for name in names if NAME.fullmatch(name)][:MAX_NAMES],
+    }
