@@ -150,6 +150,23 @@ def test_data_of_another_version_is_left_alone(database: Database, stack: ExitSt
     assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
 
 
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        (None, "the image has no Patroni"),
+        ("postgis:14", "and spec.version is 14: correct spec.image or spec.version"),
+    ],
+)
+def test_an_image_that_cannot_serve_reports_it(
+    database: Database, stack: ExitStack, image: str | None, message: str
+) -> None:
+    """The tests have no Patroni, nor PostgreSQL 14."""
+    database.plan(**TEST_DB, **({"image": image} if image else {}))
+    pod = stack.enter_context(database.instance(0))
+    assert pod.run("postgres") == 1
+    assert message in pod.logged()
+
+
 def test_the_job_for_users_and_databases_can_run_again(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:

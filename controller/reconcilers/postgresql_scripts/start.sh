@@ -25,12 +25,12 @@ if [ "$version" != "${VERSION:-$version}" ]; then
   echo "the image has PostgreSQL $version, and spec.version is $VERSION: correct spec.image or spec.version" >&2
   exit 1
 fi
-if ! command -v patroni >/dev/null; then
-  echo "the image has no Patroni: build it from images/postgresql, or correct spec.image" >&2
-  exit 1
-fi
 if [ -s "$PGDATA/PG_VERSION" ] && [ "$(<"$PGDATA/PG_VERSION")" != "$version" ]; then
   echo "the data is of PostgreSQL $(<"$PGDATA/PG_VERSION"), this is $version; give the resource its old version back" >&2
+  exit 1
+fi
+if ! command -v patroni >/dev/null; then
+  echo "the image has no Patroni: build it from images/postgresql, or correct spec.image" >&2
   exit 1
 fi
 # a kubelet that applies an fsGroup to a restored or cloned volume leaves 2770, with which no server starts
