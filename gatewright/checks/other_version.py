@@ -18,10 +18,12 @@ import orjson
 
 from config.documents import DocumentError
 from gatewright.checks.api_rules import SCHEMA
+from gatewright.checks.project_file import SWITCH
 from gatewright.outputs import InputProblem, ReportedViolation, SourceLocation, SubjectResult
 
 OURS = frozenset({"against", "at", "outputs", "old", "new", "manifests"})
 """The parameters of `impact` that the other version's `check` does not get as they are."""
+WRONG_COMMAND_LINE = 2  # the exit code
 SubjectPlace = tuple[str, str, str, str, int]
 
 
@@ -68,12 +70,10 @@ def judge(version: str, arguments: Sequence[str]) -> OtherVersion:
             command = [_install(version, Path(directory))]
         else:
             command = _container(version, arguments)
-        done = subprocess.run(  # noqa: S603
-            [*command, "check", *arguments],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-        )
+        done = _run([*command, "check", SWITCH, *arguments])
+        if done.returncode == WRONG_COMMAND_LINE and SWITCH.encode() in done.stderr:
+            # A version that does not know the switch reads no project files.
+            done = _run([*command, "check", *arguments])
     try:
         return OtherVersion(Path(version).name, orjson.loads(done.stdout))
     except (orjson.JSONDecodeError, KeyError, TypeError):
@@ -83,7 +83,7 @@ def judge(version: str, arguments: Sequence[str]) -> OtherVersion:
 def check_arguments(context: click.Context, given: Sequence[str]) -> list[str]:
     """Return the arguments of a `check` by OLD that judges what an `impact` was given."""
     values, _, order = context.command.make_parser(context).parse_args(list(given))
-    arguments = ["--no-project-file", "--allow-empty", "-o", "json", "--policies", values["old"]]
+    arguments = ["--allow-empty", "-o", "json", "--policies", values["old"]]
     for param in dict.fromkeys(order):
         if not isinstance(param, click.Option) or param.name in OURS:
             continue
@@ -94,6 +94,12 @@ def check_arguments(context: click.Context, given: Sequence[str]) -> list[str]:
             for argument in value if param.multiple else [value]:
                 arguments += [param.opts[-1], argument]
     return [*arguments, "--", *values["manifests"]]
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # noqa: S603
+        command, check=False, stdin=subprocess.DEVNULL, capture_output=True
+    )
 
 
 def _install(wheel: str, directory: Path) -> str:

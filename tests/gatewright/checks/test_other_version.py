@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from gatewright.cli import main
+from tests.controlplane.fixtures import available
+from tests.node.previous import sources
 
-ROOT = Path(__file__).parents[3]
-PARTS = ("certs", "config", "controller", "gatewright", "kube", "webhook")
-FILES = ("pyproject.toml", "README.md", "LICENSE")
 LIMIT = "        if number > most:\n"
 POLICY = """\
 apiVersion: gatewright.io/v1alpha1
@@ -28,6 +27,25 @@ kind: Deployment
 metadata: {name: %s, namespace: web}
 spec: {replicas: %d}
 """
+REVIEW = {
+    "apiVersion": "admission.k8s.io/v1",
+    "kind": "AdmissionReview",
+    "request": {
+        "uid": "1",
+        "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+        "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+        "name": "live",
+        "namespace": "web",
+        "operation": "CREATE",
+        "userInfo": {"username": "somebody"},
+        "object": {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "live", "namespace": "web"},
+            "spec": {"replicas": 11},
+        },
+    },
+}
 # Stands for docker: it takes the options, and runs this version instead of the image's.
 DOCKER = """\
 #!/bin/sh
@@ -60,20 +78,18 @@ def impact(capsys: pytest.CaptureFixture[str]) -> Impact:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel of another version, in which `maximum` is denied, too."""
-    source = tmp_path_factory.mktemp("other") / "source"
-    for part in PARTS:
-        shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in FILES:
-        shutil.copy(ROOT / file, source / file)
+def wheel(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the previous release, changed so that `maximum` is denied, too."""
+    directory = tmp_path_factory.mktemp("other")
+    source = directory / "source"
+    shutil.copytree(available(pytestconfig, sources), source)
     policy = source / "webhook/policies/replica_limits.py"
     text = policy.read_text()
     assert LIMIT in text
     policy.write_text(text.replace(LIMIT, LIMIT.replace(">", ">=")))
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-    subprocess.run([*command, f"--wheel-dir={source.parent}", source], check=True, timeout=300)
-    (built,) = source.parent.glob("*.whl")
+    subprocess.run([*command, f"--wheel-dir={directory}", source], check=True, timeout=300)
+    (built,) = directory.glob("*.whl")
     return built
 
 
@@ -101,29 +117,16 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.long
 @pytest.mark.usefixtures("_shared_packages")
 def test_a_wheel_judges_by_its_own_engine(impact: Impact, wheel: Path) -> None:
-    """What only it denies is listed; what both deny is unchanged, also in recorded reviews."""
-    request = {
-        "uid": "1",
-        "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
-        "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
-        "name": "live",
-        "namespace": "web",
-        "operation": "CREATE",
-        "userInfo": {"username": "somebody"},
-        "object": {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "live", "namespace": "web"},
-            "spec": {"replicas": 10},
-        },
-    }
-    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    Path("reviews.jsonl").write_text(json.dumps(review))
-    options = ("--against", str(wheel), "--reviews", "reviews.jsonl", "-o", "json")
+    """What only it denies is listed; what both deny is unchanged.
+
+    The previous release has fewer options than this one. Neither reads the project file.
+    """
+    Path("gatewright.yaml").write_text("manifests: [nowhere]\n")
+    options = ("--against", str(wheel), "-o", "json")
     code, out, err = impact(*options, "few.yaml", "few.yaml", "shop.yaml")
     assert (code, err) == (0, "")
     verdicts = {each["name"]: each["verdict"] for each in json.loads(out)["results"]}
-    assert verdicts == {"shop": "no longer denied", "big": "unchanged", "live": "no longer denied"}
+    assert verdicts == {"shop": "no longer denied", "big": "unchanged"}
 
 
 @pytest.mark.long
@@ -138,12 +141,13 @@ def test_an_image_reads_the_same_files(impact: Impact, docker: Path, tmp_path: P
     os.chdir(work)
     shutil.copy("../shop.yaml", ".")
     shutil.copy("../few.yaml", ".")
+    Path("reviews.jsonl").write_text(json.dumps(REVIEW))
     labels = ("--namespace-labels", "web=team=shop", "-n", "web")
-    code, out, _ = impact(
-        "--against", "gatewright:0.1.0", *labels, str(old), "few.yaml", "shop.yaml"
-    )
+    options = ("--against", "gatewright:0.1.0", *labels, "--reviews", "reviews.jsonl")
+    code, out, _ = impact(*options, str(old), "few.yaml", "shop.yaml")
     assert code == 1
     assert "newly denied  Deployment web/big" in out
+    assert "newly denied  Deployment web/live" in out
     given = docker.read_text().splitlines()
     image = given.index("gatewright:0.1.0")
     assert given[:3] == ["run", "--rm", "--network=none"]
