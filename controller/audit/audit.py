@@ -90,6 +90,7 @@ class Audit:
         self._now = now
         self._metrics = AuditMetrics(registry, interval)
         self._started: datetime | None = None
+        self._counting: Engine | None = None  # of the last pass
         self.totals: dict[str, dict[str, int]] | None = None
         """FIGURES of the last finished pass by policy object: its name, or `namespace/name`."""
         self.covers = Counter[str]()
@@ -152,7 +153,9 @@ class Audit:
                 for path, text in native.faults:
                     log.warning("%s is not audited: %s: %s", native.document.source, path, text)
             engine = joined(engine, (policy for each in natives for policy in each.policies))
-        return ObjectJudge(engine.counting_exceptions(), known, now)
+        # In a thread: the first engine of thousands of policies takes a second, later ones use it.
+        self._counting = await asyncio.to_thread(engine.counting_exceptions, self._counting)
+        return await asyncio.to_thread(ObjectJudge, self._counting, known, now)
 
     async def _find_violating(self, judge: ObjectJudge, lister: Lister) -> tuple[Violators, int]:
         """Return the objects with violations, and how many were judged."""

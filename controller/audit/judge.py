@@ -1,6 +1,6 @@
 """Judges existing objects as the webhook would judge their creation. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import datetime
 from typing import Any
 
@@ -34,12 +34,9 @@ class ObjectJudge:
         """Use this engine, these look-ups and this time."""
         self.engine = engine
         self._known, self._now = known, now
+        by_resource = _titles_by_resource(engine.policies)
         self._judged_by = {
-            kind: {
-                policy.title
-                for policy in engine.policies
-                if _judges(policy, kind) and not policy.policy.judges_owned
-            }
+            kind: by_resource.get((kind.group, kind.plural), frozenset())
             for kind in engine.judged_kinds
         }
         self._by_name = {(kind.group, kind.kind): kind for kind in self._judged_by}
@@ -51,7 +48,7 @@ class ObjectJudge:
         """The kinds with a policy that judges owned objects too."""
 
     @property
-    def kinds(self) -> Collection[Kind]:
+    def kinds(self) -> Set[Kind]:
         """The kinds whose objects are judged."""
         return self._judged_by.keys()
 
@@ -120,11 +117,13 @@ def running_digests(pod: JsonObject) -> dict[str, str]:
     return found
 
 
-def _judges(policy: BoundPolicy, kind: Kind) -> bool:
-    if policy.policy.validate is None:
-        return False
-    return any(
-        (target.kind.group, target.kind.plural) == (kind.group, kind.plural)
-        and policy.match.can_select(target)
-        for target in policy.policy.targets
-    )
+def _titles_by_resource(
+    policies: Iterable[BoundPolicy],
+) -> Mapping[tuple[str, str], Set[str]]:
+    """Return the policies that judge objects, but none that are owned, by group and plural."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for policy in policies:
+        if policy.policy.validate is not None and not policy.policy.judges_owned:
+            for resource in {(target.kind.group, target.kind.plural) for _, target in policy.keys}:
+                found.setdefault(resource, set()).add(policy.title)
+    return found

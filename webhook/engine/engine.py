@@ -111,9 +111,12 @@ class Engine:
             before=self,
         )
 
-    def counting_exceptions(self) -> "Engine":
-        """Return an engine for an audit: its outcomes name the exceptions that cover violations."""
-        return Engine(self.policies, self.planners, counts_exceptions=True)
+    def counting_exceptions(self, before: "Engine | None" = None) -> "Engine":
+        """Return an engine for an audit: its outcomes name the exceptions that cover violations.
+
+        What the engine of an audit `before` has indexed is used again.
+        """
+        return Engine(self.policies, self.planners, counts_exceptions=True, before=before)
 
     def changes_from(self, before: "Engine") -> tuple[Sequence[BoundPolicy], Sequence[BoundPolicy]]:
         """Return policies that the engine before had and others that this one has.
