@@ -1,41 +1,37 @@
-"""Reports the policies of a ConfigMap that are not in force, by events about the ConfigMap.
+"""Reports policies of files and of a ConfigMap that are not in force, by events.
 
-A policy object has conditions; a ConfigMap has none. The events are in `kubectl describe configmap`
-and `kubectl get events`.
+A policy object has conditions; a ConfigMap and files have none. The events are about the ConfigMap
+or, without one, about the controller's Lease; `kubectl describe` lists them.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from controller.runtime.controller import Controller
 from controller.runtime.events import EventRecorder
 from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.plan import Event
 from controller.runtime.types import ReconcileRequest, Result
-from kube.watched import AbsentError, WatchedObject
+from kube.resource import JsonObject
 
 REQUEST = ReconcileRequest(None, "policies")
-OF_A_CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
 def refused_policies(
-    config_map: WatchedObject,
+    regarding: Callable[[], JsonObject | None],
     refusal: Callable[[], tuple[str, str] | None],
     recorder: EventRecorder,
     metrics: ControllerMetrics,
 ) -> Controller:
     """Return the controller that records the events; REQUEST is to be added to it at a change.
 
-    `refusal` returns reason and message why the newest content of the ConfigMap is not in force, or
-    None.
+    `regarding` returns the object that the events are about, or None if there is none. `refusal`
+    returns reason and message why the newest policies are not in force, or None.
     """
 
     async def reconcile(_: ReconcileRequest) -> Result:
-        if (found := refusal()) is not None:
+        if (found := refusal()) is not None and (about := regarding()) is not None:
             reason, message = found
-            with suppress(AbsentError):
-                about = {**config_map.get(), **OF_A_CONFIG_MAP}
-                recorder.record(about, Event(reason, message, "Warning"))
+            recorder.record(about, Event(reason, message, "Warning"))
         return Result()
 
     controller = Controller(REQUEST.name, reconcile=reconcile, metrics=metrics, workers=1)

@@ -84,6 +84,13 @@ class Election:
         """Whether another process led, or may have led, since `campaign` was called."""
 
     @property
+    def lease(self) -> JsonObject | None:
+        """The Lease as it was last read or written, to record events about; None before that."""
+        if "uid" not in self._lease["metadata"]:
+            return None
+        return {**self._lease, "apiVersion": LEASE.api_version, "kind": LEASE.kind}
+
+    @property
     def holder(self) -> str:
         """The identity of the leader, as far as is known; empty if there is none."""
         return holder_of(self._lease)

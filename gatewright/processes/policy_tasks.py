@@ -14,10 +14,12 @@ from controller.registration.policy_statuses import PolicyStatuses
 from controller.registration.refused_policies import REQUEST as REFUSED
 from controller.registration.refused_policies import refused_policies
 from controller.runtime.controller import Controller
+from controller.runtime.leader import Election
 from controller.runtime.manager import Manager
 from controller.runtime.status import of_type
 from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
+from kube.watched import AbsentError, WatchedObject
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import changed_names
 from webhook.policy_sets.catalogue import catalogue
@@ -38,7 +40,7 @@ class PolicyTasks:
     |                             | that changed, and policy objects that cannot be in force  |
     |                             | any more, or can again                                    |
     | an audit has judged         | policy objects and exceptions with other figures          |
-    | the policies of the         | an event about it                                         |
+    | policies of files or of the | an event about the ConfigMap, or about the Lease          |
     | ConfigMap are not usable    |                                                           |
     | other policies are widened  | these policy objects, for their condition Narrow          |
     """
@@ -67,12 +69,13 @@ class PolicyTasks:
         self._audit: Audit | None = None
         self.enforcement: EnforcementProbe | None = None
         self._after_policies: list[tuple[Controller, ReconcileRequest]] = []
-        self._refused: Controller | None = None
-        if policies.config_map is not None:
-            self._refused = refused_policies(
-                policies.config_map, lambda: policies.refused, manager.recorder, manager.metrics
-            )
-            manager.add(self._refused)
+        self._refused = refused_policies(
+            partial(_carrier, policies.config_map, manager.election),
+            lambda: policies.refused,
+            manager.recorder,
+            manager.metrics,
+        )
+        manager.add(self._refused)
         if settings.audit:
             self._audit = Audit(
                 manager.client,
@@ -135,8 +138,7 @@ class PolicyTasks:
             controller.add(request)
 
     def _on_refused_policies(self) -> None:
-        if self._refused is not None:
-            self._refused.add(REFUSED)
+        self._refused.add(REFUSED)
 
     def on_widened(self, policies: Iterable[PolicyId]) -> None:
         """Report policies for which requests are sent from more namespaces than they select."""
@@ -204,6 +206,16 @@ class PolicyTasks:
         if resource == EXCEPTION:
             return {"covers": self._audit.covers[f"PolicyException {key}"]}
         return self._audit.totals.get(key, {})
+
+
+def _carrier(config_map: WatchedObject | None, election: Election | None) -> JsonObject | None:
+    """Return the object for events about policies without an object of their own."""
+    if config_map is None:
+        return None if election is None else election.lease
+    try:
+        return {**config_map.get(), "apiVersion": "v1", "kind": "ConfigMap"}
+    except AbsentError:
+        return None
 
 
 def _excepted(exception: JsonObject) -> list[str]:

@@ -1,5 +1,6 @@
 """Policies are in force only with their cases: a failing case keeps what was in force, or a pod unready."""
 
+import asyncio
 import os
 from itertools import islice
 from pathlib import Path
@@ -9,8 +10,16 @@ from prometheus_client import CollectorRegistry
 
 from config.presets import case_file, presets
 from config.settings import Settings
+from controller.runtime.events import EVENT
+from controller.runtime.leader import LeaseSettings
+from controller.runtime.manager import Manager
 from gatewright.processes.policies_in_force import policies_of
+from gatewright.processes.policy_tasks import PolicyTasks
 from gatewright.processes.proofs import Proofs
+from gatewright.processes.registries import image_look_ups
+from gatewright.testing.fake_apiserver import FakeApiServer
+from kube.resource import Resource
+from tests.waiting import eventually
 from webhook.engine import Policy
 from webhook.engine.exceptions import HOME
 from webhook.harness.cases import load_trials
@@ -35,7 +44,7 @@ cases:
     expect: allowed
 """
 
-
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 EVERY = int(os.environ.get("EVERY", "7"))  # of all mutants, this one is tried; 1: all
 
 
@@ -105,3 +114,32 @@ def test_each_mutant_that_changes_a_verdict_keeps_a_pod_from_being_ready(preset)
         with pytest.raises(Exception) as caught:  # noqa: PT011
             proofs.read()
         assert str(caught.value), description
+
+
+async def test_a_failed_case_of_a_file_is_an_event_about_the_lease(tmp_path):
+    """A file has no object; `kubectl get events` tells, as of a ConfigMap."""
+    (tmp_path / "few.yaml").write_text(SET % 3)
+    (tmp_path / "cases.yaml").write_text(CASES)
+    policies = load(tmp_path)
+    (tmp_path / "few.yaml").write_text(SET % 2)
+    policies.refresh()
+    settings, registry = Settings(), CollectorRegistry()
+    async with FakeApiServer() as server, image_look_ups(settings, registry, 1.0) as images:
+        server.create(NAMESPACE, {"metadata": {"name": HOME}})
+        manager = Manager(
+            server.endpoint,
+            registry,
+            identity="leader",
+            lease=LeaseSettings(HOME, "gatewright-controller-lock"),
+        )
+        PolicyTasks(settings, manager, policies, HOME, (), images)
+        stop = asyncio.Event()
+        running = asyncio.create_task(manager.run(stop))
+        await eventually(lambda: server.list(EVENT))
+        stop.set()
+        await running
+        (event,) = server.list(EVENT)
+    assert event["reason"] == "CaseFailed"
+    assert event["regarding"]["kind"] == "Lease"
+    assert event["regarding"]["name"] == "gatewright-controller-lock"
+    assert 'case "three": expected allowed, got denied with code 403' in event["note"]
