@@ -20,6 +20,9 @@ LINE_END = re.compile(r"[^\S\n]*\n?")
 # A directive belongs to the document after it.
 DIRECTIVES = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*%(?:.*\n)(?:(?:%.*|[ \t]*(?:#.*)?)\n)*")
 
+NOT_JSON = (json.JSONDecodeError, RecursionError)
+UNREAD = "; what follows it, up to a line ---, is not read"
+
 
 class UnusableError(ValueError):
     """A text that cannot be converted to JSON; `line` counts from 0."""
@@ -38,7 +41,8 @@ class DuplicateKeyError(ValueError):
 class DocumentPart:
     """A document of a text: its offsets, and line and column (from 0) of its first character.
 
-    `value` is the value of a JSON document; YAML is parsed by `yaml_reader`.
+    `value` is the value of a JSON document; YAML is parsed by `yaml_reader`. A document with a
+    `fault` has no value that kubectl would read as every other tool does.
     """
 
     begin: int
@@ -47,6 +51,7 @@ class DocumentPart:
     column: int
     is_json: bool = False
     value: Any = field(default=None, compare=False)
+    fault: UnusableError | None = field(default=None, compare=False)
 
     def text(self, whole: str) -> str:
         """Return the text of the document."""
@@ -54,7 +59,7 @@ class DocumentPart:
 
 
 def split(text: str) -> Iterator[DocumentPart]:
-    """Yield the documents of a text, also empty ones. Raises UnusableError."""
+    """Yield the documents of a text, also empty ones."""
     begin = 0
     if OPENING_BRACE.match(text):
         begin = yield from _split_json(text)
@@ -67,19 +72,42 @@ def _split_json(text: str) -> Generator[DocumentPart, None, int]:
     while (begin := _skip(BLANK, text, end)) < len(text):
         if (breaks := text.count("\n", end, begin)) > 0:
             line, line_begin = line + breaks, text.rindex("\n", end, begin) + 1
+        column = begin - line_begin
         try:
             value, after = JSON.raw_decode(text, begin)
-        except OverflowError as error:
-            raise UnusableError(line, f"not JSON: {error}") from None
-        except (json.JSONDecodeError, DuplicateKeyError) as error:
-            if number > 1:  # as kubectl: after two values, the rest is JSON, too
-                raise UnusableError(line, f"not JSON: {error}") from None
-            return _skip(LINE_END, text, end) if number else 0
-        yield DocumentPart(begin, after, line, begin - line_begin, is_json=True, value=value)
+        except (*NOT_JSON, DuplicateKeyError, OverflowError) as error:
+            if number < 2 and not isinstance(error, OverflowError):
+                return _skip(LINE_END, text, end) if number else 0
+            # As kubectl: after two values, the rest is JSON, too.
+            problem, found = f"not JSON: {_reason(error)}", _end_of_value(text, begin)
+            after = _next_separator(text, begin) if found is None else found
+            problem += UNREAD if found is None else ""
+            yield DocumentPart(begin, after, line, column, fault=UnusableError(line, problem))
+            if found is None:
+                return after
+        else:
+            yield DocumentPart(begin, after, line, column, is_json=True, value=value)
         if (breaks := text.count("\n", begin, after)) > 0:
             line, line_begin = line + breaks, text.rindex("\n", begin, after) + 1
         end, number = after, number + 1
     return len(text)
+
+
+def _reason(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _end_of_value(text: str, begin: int) -> int | None:
+    """Return the end of a JSON value that is only unusable; None if it is not JSON at all."""
+    try:
+        return ANY_JSON.raw_decode(text, begin)[1]
+    except NOT_JSON:
+        return None
+
+
+def _next_separator(text: str, begin: int) -> int:
+    found = SEPARATOR.search(text, begin)
+    return len(text) if found is None else found.start()
 
 
 def _skip(expression: re.Pattern[str], text: str, begin: int) -> int:
@@ -91,30 +119,34 @@ def _skip(expression: re.Pattern[str], text: str, begin: int) -> int:
 def _split_yaml(text: str, begin: int) -> Iterator[DocumentPart]:
     rest, offset = text[begin:], begin
     line = text.count("\n", 0, begin)
+    fault: UnusableError | None = None
     for separator in SEPARATOR.finditer(rest):
         content = separator[1].strip()
         is_separator = not content or content[0] == "#"
         if not is_separator and not separator[1][0].isspace():
             at = line + text.count("\n", begin, offset + separator.start())
-            raise UnusableError(at, f"not YAML: a document begins with --- alone, not ---{content}")
+            problem = f"not YAML: a document begins with --- alone, not ---{content}"
+            fault = fault or UnusableError(at, problem)
+            continue
         if is_separator and DIRECTIVES.fullmatch(text, begin, offset + separator.start()):
             continue
         end = offset + separator.start()
-        yield _part(text, begin, end, line)
+        yield _part(text, begin, end, line, fault)
+        fault = None
         # `--- text` is a document that begins on the line of its separator.
         after = offset + separator.end() if is_separator else end
         line += text.count("\n", begin, after)
         begin = after
-    yield _part(text, begin, len(text), line)
+    yield _part(text, begin, len(text), line, fault)
 
 
-def _part(text: str, begin: int, end: int, line: int) -> DocumentPart:
+def _part(text: str, begin: int, end: int, line: int, fault: UnusableError | None) -> DocumentPart:
     column = begin - (text.rfind("\n", 0, begin) + 1)
     # After --- on the first line, kubectl reads a mark as a part of the document.
     is_inside = text.startswith("---") and text.find("\n") == begin - 1
     if text[begin:end].startswith(MARK) and not is_inside:
         begin += 1
-    return DocumentPart(begin, end, line, column)
+    return DocumentPart(begin, end, line, column, fault=fault)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -151,3 +183,5 @@ JSON = json.JSONDecoder(
     parse_float=_float,
     parse_constant=_constant,
 )
+# Finds the end of a value whose keys or numbers are unusable.
+ANY_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_constant)

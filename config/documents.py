@@ -9,21 +9,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import orjson
 import yaml
 
 from config.directories import walk_directory
-from config.document_parts import UnusableError
 from config.positions import FieldPlaces, Position, TextLines
 from config.printable import printable
-from config.yaml_reader import read_values
+from config.yaml_reader import ReadValue, read_values
 
 MANIFEST = re.compile(r"[^.].*\.(ya?ml|json)", re.IGNORECASE)  # a name that is not hidden
+MAX_FAULTS = 100  # of a file: what is unusable takes long to parse, and to read about
 MAX_BYTES = 256 << 20  # of a file: a device such as /dev/zero has no end
+
+TOO_MANY = f"not read from here: {MAX_FAULTS} documents before are unusable"
 
 
 class DocumentError(ValueError):
-    """A file cannot be read or parsed; the message begins with the file and, if known, the line."""
+    """A file, or documents in it, cannot be read or parsed.
+
+    The message has a line for each, which begins with the file and, if known, the line in it.
+    """
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the message."""
+        return str(self).split("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +95,38 @@ class Document:
 def parse_documents(data: bytes, source: str) -> Iterator[Document]:
     """Yield the non-empty documents of `data`, and of a list its items.
 
-    Raises DocumentError with the line.
+    Raises DocumentError after the last one, with a line for each document that is unusable.
     """
+    faults = list[str]()
     try:
         text = decode_text(data)
     except UnicodeDecodeError as error:
         raise DocumentError(
             f"{printable(source)}: not UTF-8 text: {error.reason} at byte {error.start}"
         ) from None
+    for document in read_values(text):
+        if isinstance(document, ReadValue):
+            value, part, start = document
+            yield from _items(Document(source, value), TextLines.of(text, part, start))
+            continue
+        is_last = len(faults) == MAX_FAULTS
+        reason = TOO_MANY if is_last else document
+        faults.append(f"{printable(source)}:{document.line + 1}: {reason}")
+        if is_last:
+            break
+    if faults:
+        raise DocumentError("\n".join(faults))
+
+
+def readable_documents(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
+    """Return the documents that can be read, and a line for each that cannot."""
+    found = list[Document]()
     try:
-        for value, part, start in read_values(text):
-            if value is not None:
-                _refuse_foreign(value, f"{printable(source)}:{start[0] + 1}")
-                yield from _items(Document(source, value), TextLines.of(text, part, start))
-    except UnusableError as error:
-        raise DocumentError(f"{printable(source)}:{error.line + 1}: {error}{_hint(data)}") from None
-    except RecursionError:
-        raise DocumentError(f"{printable(source)}: not YAML: nested too deeply") from None
+        for document in documents:
+            found.append(document)  # kept when the next one raises
+    except DocumentError as error:
+        return found, error.lines
+    return found, []
 
 
 def decode_text(data: bytes) -> str:
@@ -118,14 +142,10 @@ def is_utf16(data: bytes) -> bool:
     return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
-def _hint(data: bytes) -> str:
-    return "; a template must be rendered first" if b"{{" in data else ""
-
-
 def read_documents(path: Path) -> Iterator[Document]:
     """Yield the documents of the file at `path`.
 
-    Raises DocumentError if it cannot be read or parsed.
+    Raises DocumentError if it cannot be read, or after the last one, if some cannot be parsed.
     """
     try:
         with path.open("rb") as file:
@@ -138,11 +158,17 @@ def read_documents(path: Path) -> Iterator[Document]:
 def documents_at(paths: Iterable[Path]) -> list[Document]:
     """Return the documents of the files at `paths`, or in those directories.
 
-    Raises DocumentError if a file cannot be read, or a directory has none.
+    Raises DocumentError, with a line for each, if files or documents cannot be read, or a directory
+    has none.
     """
-    return [
-        document for path in paths for file in yaml_files(path) for document in read_documents(file)
-    ]
+    found, faults = list[Document](), list[str]()
+    for file in (file for path in paths for file in yaml_files(path)):
+        documents, unreadable = readable_documents(read_documents(file))
+        found += documents
+        faults += unreadable
+    if faults:
+        raise DocumentError("\n".join(faults))
+    return found
 
 
 def read_stdin() -> Iterator[Document]:
@@ -229,15 +255,3 @@ def _is_bare(item: Any) -> bool:
     return not any(
         isinstance(name := item.get(field), str) and name for field in ("apiVersion", "kind")
     )
-
-
-def _refuse_foreign(value: Any, where: str) -> None:
-    try:
-        orjson.dumps(value)
-    except orjson.JSONEncodeError as error:
-        hint = (
-            r"; write a character itself, not half of it (\ud83d)"
-            if "surrogate" in str(error)
-            else ""
-        )
-        raise DocumentError(f"{where}: not JSON: {error}{hint}") from None

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import orjson
 import yaml
 from yaml.events import (
     DocumentStartEvent,
@@ -40,16 +41,27 @@ class ReadValue(NamedTuple):
     start: tuple[int, int]
 
 
-def read_values(text: str) -> Iterator[ReadValue]:
-    """Yield the value of each document that is not empty. Raises UnusableError."""
+def read_values(text: str) -> Iterator[ReadValue | UnusableError]:
+    """Yield the value of each document that is not empty or null, or why it is unusable."""
     for part in split(text):
-        if part.is_json:
-            yield ReadValue(part.value, part, (part.line, part.column))
-        elif (found := _read_part(text, part)) is not None:
-            yield found
+        try:
+            found = _read_part(text, part)
+            if found is not None and found.value is not None:
+                _require_json(found)
+                yield found
+        except UnusableError as error:
+            hint = "; a template must be rendered first" if "{{" in part.text(text) else ""
+            yield UnusableError(error.line, f"{error}{hint}")
+        except RecursionError:
+            yield UnusableError(part.line, "not YAML: nested too deeply")
 
 
 def _read_part(text: str, part: DocumentPart) -> ReadValue | None:
+    """Return the value of a document; None if it is empty. Raises UnusableError."""
+    if part.fault is not None:
+        raise part.fault
+    if part.is_json:
+        return ReadValue(part.value, part, (part.line, part.column))
     own = part.text(text)
     if not own.endswith("\n"):
         own += "\n"  # as kubectl: a block scalar at the end of a file shows it
@@ -72,6 +84,15 @@ def _read_part(text: str, part: DocumentPart) -> ReadValue | None:
         if problem.startswith("expected '<document start>'"):
             raise UnusableError(line, MORE) from None
         raise UnusableError(line, f"not YAML: {problem}") from None
+
+
+def _require_json(found: ReadValue) -> None:
+    try:
+        orjson.dumps(found.value)
+    except orjson.JSONEncodeError as error:
+        is_half = "surrogate" in str(error)
+        hint = r"; write a character itself, not half of it (\ud83d)" if is_half else ""
+        raise UnusableError(found.start[0], f"not JSON: {error}{hint}") from None
 
 
 def _line_of(error: yaml.MarkedYAMLError) -> int:

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from config.documents import Document, DocumentError, read_documents
+from config.documents import Document, read_documents, readable_documents
 from config.positions import Position
 from gatewright.checks.origin_files import value_below
 from gatewright.console.chart_options import ChartOptions
@@ -35,11 +34,10 @@ class ChartValues:
     """The values files that a chart is rendered with; the last file with a field wins."""
 
     def __init__(self, chart: Path, options: ChartOptions) -> None:
-        """Read the files; an unreadable one counts as empty."""
+        """Read the files; an unreadable one, or document of one, counts as empty."""
         self._documents: list[Document] = []
         for file in (chart / "values.yaml", *map(Path, options.values)):
-            with suppress(DocumentError):
-                self._documents += read_documents(file)
+            self._documents += readable_documents(read_documents(file))[0]
         self._set = [key for each in options.set for key in re.findall(r"(?:^|,)([\w.]+)", each)]
 
     def find(self, path: str, rest: Sequence[str]) -> tuple[str, Position] | None:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from config.documents import DocumentError, read_documents
+from config.documents import DocumentError, read_documents, readable_documents
 from config.printable import printable
 from gatewright.checks.checked_tree import REPOSITORY, CheckedTree, resolve
 
@@ -105,10 +105,9 @@ def chart_inputs(chart: Path) -> list[Path]:
 
 def _description(chart: Path) -> dict[str, Any]:
     """Return what Chart.yaml says; nothing if it cannot be read."""
-    with suppress(DocumentError):
-        for document in read_documents(chart / CHART):
-            return document.value if isinstance(document.value, dict) else {}
-    return {}
+    documents, faults = readable_documents(read_documents(chart / CHART))
+    value = documents[0].value if documents and not faults else {}
+    return value if isinstance(value, dict) else {}
 
 
 def require_own_files(chart: Path, tree: CheckedTree) -> None:

@@ -31,9 +31,13 @@ def place(document: Document, path: str = "") -> SourceLocation:
     )
 
 
-def problem(error: DocumentError) -> InputProblem:
-    """Return a document error as a problem, with file and line separate from the message."""
-    text = str(error)
+def problems_of(error: DocumentError) -> list[InputProblem]:
+    """Return each line of a document error as a problem."""
+    return [*map(problem, error.lines)]
+
+
+def problem(text: str) -> InputProblem:
+    """Return a line of a document error as a problem, with file and line beside the message."""
     file, colon, rest = text.partition(": ")
     name, _, line = file.rpartition(":")
     if not colon:

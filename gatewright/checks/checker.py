@@ -14,7 +14,7 @@ from config.faults import FaultsError
 from config.schemas import CustomTypes
 from config.settings import Settings
 from gatewright.checks.api_rules import SCHEMA, with_schema
-from gatewright.checks.check_report import check_infos, place, problem
+from gatewright.checks.check_report import check_infos, place, problems_of
 from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.loaded_policies import PoliciesInForce, PolicySelection
@@ -257,7 +257,7 @@ class Checker:
         self.covers.clear()
         async for verdicts in self.subjects.judged(self.sets, live, images):
             if isinstance(verdicts, DocumentError):
-                self.problems.append(problem(verdicts))
+                self.problems += problems_of(verdicts)
                 continue
             last = verdicts[-1]
             self.covers.update(last.covered)

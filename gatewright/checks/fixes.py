@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from config.documents import Document, DocumentError, is_utf16, parse_documents
+from config.documents import Document, is_utf16, parse_documents, readable_documents
 from config.edits import EditableText, EditError, TextEdit, changed, edited
 from config.printable import printable
 from gatewright.checks.origin_files import value_below, written_path
@@ -177,11 +177,11 @@ class FixedText:
     """
 
     def __init__(self, text: str, source: str) -> None:
-        """Parse the text of a file. Raises DocumentError if it is not YAML."""
+        """Parse the text of a file; unreadable documents stay as they are."""
         self.text = text
         self.count = self.shared = 0
         self._source = source
-        self._documents = self._parsed(text)
+        self._documents = self._parse(text)
 
     def change(self, fixes: Iterable[DocumentFix]) -> int:
         """Apply as many changes as possible, one after the other within a document.
@@ -237,9 +237,9 @@ class FixedText:
                 )
                 expected[index] = changed(value, *change)
             new = edited(self.text, edits)
-            documents = self._parsed(new)
+            documents = self._parse(new)
             made = _made(batch, queues, expected, [each.value for each in documents])
-        except (EditError, DocumentError, ValueError):
+        except (EditError, ValueError):
             return False
         if [each.value for each in documents] != expected:
             return False
@@ -249,8 +249,8 @@ class FixedText:
         self.count += len(batch) + sum(map(len, made.values()))
         return True
 
-    def _parsed(self, text: str) -> list[Document]:
-        return list(parse_documents(text.encode(), self._source))
+    def _parse(self, text: str) -> list[Document]:
+        return readable_documents(parse_documents(text.encode(), self._source))[0]
 
 
 def _made(

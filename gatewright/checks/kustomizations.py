@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from config.documents import DocumentError, parse_documents, read_documents
+from config.documents import parse_documents, read_documents, readable_documents
 from config.printable import printable
 from gatewright.checks.checked_tree import CheckedTree, resolve
 
@@ -71,11 +71,11 @@ def read_all(file: Path, tree: CheckedTree) -> dict[Path, Kustomization]:
 def read_kustomization(file: Path, tree: CheckedTree) -> Kustomization:
     """Return what a kustomization names."""
     one = Kustomization(file)
-    try:
-        value = next((each.value for each in read_documents(file)), None) or {}
-    except DocumentError as error:
-        one.faults.append(str(error))
+    documents, unreadable = readable_documents(read_documents(file))
+    if unreadable:
+        one.faults += unreadable
         return one
+    value = documents[0].value if documents else {}
     if not isinstance(value, dict):
         one.faults.append("not a kustomization")
         return one
@@ -101,12 +101,10 @@ def _names_in_plugin(text: str, path: Path | None, one: Kustomization) -> list[s
     """Return the files that configurations of plugins name, in a file or an inline text."""
     if path is not None and path.is_dir():
         return []
-    try:
-        found = read_documents(path) if path else parse_documents(text.encode(), str(one.file))
-        return [name for each in found for name in _plugin_names(each.value)]
-    except DocumentError as error:
-        one.faults.append(str(error))
-        return []
+    found = read_documents(path) if path else parse_documents(text.encode(), str(one.file))
+    documents, unreadable = readable_documents(found)
+    one.faults += unreadable
+    return [name for document in documents for name in _plugin_names(document.value)]
 
 
 def _input_names(value: Mapping[str, Any]) -> Iterator[str]:

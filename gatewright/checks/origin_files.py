@@ -3,13 +3,12 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from config.documents import Document, DocumentError, read_documents
+from config.documents import Document, read_documents, readable_documents
 from config.positions import FieldPlaces, OneLine
-from config.yaml_reader import read_values
+from config.yaml_reader import ReadValue, read_values
 from gatewright.checks.checked_tree import resolve
 from kube.resource import FieldPath, PathElement
 
@@ -61,11 +60,10 @@ class OriginFiles:
 
 def _objects(file: Path) -> Iterator[tuple[str, str, FieldPlaces]]:
     """Yield kind, name and field positions of each object of a file."""
-    with suppress(DocumentError):
-        for document in read_documents(file):
-            match document.value:
-                case {"kind": str(kind), "metadata": {"name": str(name)}} if document.lines:
-                    yield kind, name, document.lines
+    for document in readable_documents(read_documents(file))[0]:
+        match document.value:
+            case {"kind": str(kind), "metadata": {"name": str(name)}} if document.lines:
+                yield kind, name, document.lines
 
 
 def _origin(object: Any) -> str | None:
@@ -75,8 +73,9 @@ def _origin(object: Any) -> str | None:
             del found[ANNOTATION]
             if not found:
                 del object["metadata"]["annotations"]
-            origin = next(read_values(noted)).value
-            return None if "repo" in origin else origin.get("path")
+            origin = next(read_values(noted), None)
+            of = origin.value if isinstance(origin, ReadValue) else None
+            return of.get("path") if isinstance(of, dict) and "repo" not in of else None
     return None
 
 

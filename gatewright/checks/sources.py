@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from config.documents import Document, DocumentError, read_documents, read_stdin
+from config.documents import (
+    Document,
+    DocumentError,
+    read_documents,
+    read_stdin,
+    readable_documents,
+)
 from gatewright.checks.changed_files import ChangedFiles
 from gatewright.checks.inventory import STDIN, Inventory, is_rendered
 from gatewright.checks.rendering import NotRenderedError, Renderer, kustomize
@@ -39,7 +45,7 @@ def read_sources(
 ) -> Sources:
     """Return the objects in `manifests`.
 
-    An unreadable or invalid file is a problem; the others are still read.
+    An unreadable file or document is a problem; the others are still read.
 
     Charts and kustomizations are rendered in parallel. With `changes`, only documents that depend
     on changed files are judged.
@@ -85,11 +91,15 @@ def _read(
 ) -> Iterator[tuple[Path, Sequence[Document]]]:
     """Yield the documents of a unit or, if it is a broken kustomization, of its `resources`."""
     try:
-        yield path, [*(renderer.documents(path) if is_rendered(path) else _documents(path))]
+        own = renderer.documents(path) if is_rendered(path) else _documents(path)
+        documents, faults = readable_documents(own)
     except NotRenderedError as error:
         found.problems.append(str(error))
-    except DocumentError as error:
-        found.problems.append(str(error))
+        return
+    found.problems += faults
+    if documents or not faults:
+        yield path, documents
+    else:
         for resource in resources:
             yield from _read(found, resource, renderer, ())
 

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from config.documents import Document, DocumentError, read_documents, readable_yaml_files
+from config.documents import (
+    Document,
+    DocumentError,
+    read_documents,
+    readable_documents,
+    readable_yaml_files,
+)
 from config.printable import printable
 from config.schemas import CustomTypes
 from config.settings import Settings
@@ -15,7 +21,7 @@ from gatewright.cases import file_watch as watching
 from gatewright.cases import last_failed
 from gatewright.cases.case_report import coverage_lines, mutant_lines, results
 from gatewright.cases.written_cases import write_cases
-from gatewright.checks.check_report import problem
+from gatewright.checks.check_report import problem, problems_of
 from gatewright.console.options import FILE, POLICIES, settings_options
 from gatewright.console.terminal import INDENT, complain, progress, say
 from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write, write_file
@@ -152,32 +158,32 @@ def _write_cases(settings: Settings, paths: tuple[Path, ...], file: Path) -> int
 
 
 def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputProblem]]:
-    """Return the trials of all readable files, and the errors of the others."""
+    """Return the trials of all readable documents, and the errors of the others."""
     trials: list[Trial] = []
     problems: list[InputProblem] = []
     files = dict[str, Path]()
     for path in paths:
         unread = list[str]()
         found = readable_yaml_files(path, unread.append) if path.is_dir() else [path]
-        problems += (problem(DocumentError(line)) for line in unread)
+        problems += map(problem, unread)
         if not (found or unread):
-            problems.append(
-                problem(DocumentError(f"{printable(path)}: no YAML files in this directory"))
-            )
+            problems.append(problem(f"{printable(path)}: no YAML files in this directory"))
         files |= {os.path.realpath(file): file for file in found}
     objects = {file: within for file in files.values() if (within := _only_objects(file))}
     custom = CustomTypes.of(each.value for within in objects.values() for each in within)
     for file in files.values():
         found_objects = objects.get(file, ())
-        if found_objects and all(each.value["kind"] == DEFINITION for each in found_objects):
-            continue
-        if file not in paths and found_objects:
-            complain(f"{printable(file)}: skipped: objects, not cases")
+        is_definition = [each.value["kind"] == DEFINITION for each in found_objects]
+        if found_objects and (file not in paths or all(is_definition)):
+            problems += map(problem, readable_documents(read_documents(file))[1])
+            if not all(is_definition):
+                complain(f"{printable(file)}: skipped: objects, not cases")
             continue
         try:
-            trials += load_trials(file, catalogue(), home, custom)
+            for trial in load_trials(file, catalogue(), home, custom):
+                trials.append(trial)  # noqa: PERF402 (kept when the next one raises)
         except DocumentError as error:
-            problems += [problem(DocumentError(line)) for line in str(error).split("\n")]
+            problems += problems_of(error)
     if not trials and not problems:
         raise DocumentError(f"{', '.join(map(str, paths))}: no cases")
     return trials, problems
@@ -185,10 +191,7 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
 
 def _only_objects(file: Path) -> list[Document]:
     """Return the objects of a file that has nothing else: no cases, and no policies with cases."""
-    try:
-        documents = list(read_documents(file))
-    except DocumentError:
-        return []
+    documents, _ = readable_documents(read_documents(file))
     has_cases = any(carries_cases(each.value) for each in documents)
     return [] if has_cases or not all(map(is_object, documents)) else documents
 
@@ -202,7 +205,7 @@ def _try_cases(trials: list[Trial], problems: list[InputProblem]) -> Iterator[Tr
         try:
             yield attempt(trial)
         except DocumentError as error:
-            problems.append(problem(error))
+            problems += problems_of(error)
 
 
 def _is_chosen(trial: Trial, words: tuple[str, ...], failed_before: frozenset[str] | None) -> bool:

@@ -82,6 +82,13 @@ OBJECTS = (
 )
 
 
+UNUSABLE = (
+    "a: [\n", "a: 1\na: 2\n", "a: {{ .Values.a }}\n", "a: 1\n---b\n", "----\n", "a: 1\n...\nb: 2\n",
+    "a: 1\n\ufeffb: 2\n", "a: \x01\n", 'a: "\\ud800"\n', "- " * 400 + "a\n", 'a: "b\n', "a: |\n  b\n c\n",
+    "a:\n\tb: 1\n", "a: *b\n", "{", '{"a": 1, "a": 2}', '{"a": }', '{"a": 1e400}', "a: .nan\n", "? [a]\n", "a: 'b\n",
+)  # fmt: skip
+
+
 class Writer:
     """Writes random documents; nested values of the same seed are the same."""
 
@@ -210,6 +217,24 @@ class Writer:
         colon = self.rarely([": ", ":", "  : "], ": ")
         pairs = (f"{key}{colon}{value}" for key, value in zip(keys, values, strict=True))
         return f"{{{', '.join(pairs)}}}"
+
+
+def documents(seed: int, count: int) -> Sequence[Sequence[str]]:
+    """Return the documents of random files, some of them unusable; all end a line."""
+    random = Random(seed)
+    found = list[list[str]]()
+    for _ in range(count):
+        writer = Writer(random)
+        texts = list[str]()
+        for _ in range(random.randint(2, 5)):
+            writer.anchors.clear()
+            writer.maps.clear()
+            is_broken = random.random() < 0.4
+            text = random.choice(UNUSABLE) if is_broken else writer.document()
+            # After a comment, no document is the first of a stream of JSON values.
+            texts.append("# none\n" + text.removesuffix("\n") + "\n")
+        found.append(texts)
+    return found
 
 
 def files(seed: int, count: int) -> Sequence[bytes]:

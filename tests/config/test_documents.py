@@ -1,8 +1,18 @@
 """Files are parsed as by Kubernetes clients, and every error has its line."""
 
+import re
+
 import pytest
 
-from config.documents import DocumentError, parse_documents, read_documents, yaml_files
+from config.documents import (
+    DocumentError,
+    documents_at,
+    parse_documents,
+    read_documents,
+    readable_documents,
+    yaml_files,
+)
+from tests.config.random_documents import documents as random_documents
 
 DEPLOYMENT = """\
 # a comment
@@ -341,7 +351,9 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param(
             "[" * 400 + "]" * 400, "x.yaml:1: not JSON: Recursion limit reached", id="deep"
         ),
-        pytest.param("[" * 1100, "x.yaml: not YAML: nested too deeply", id="nested too deeply"),
+        pytest.param(
+            "- " * 1100 + "a", "x.yaml:1: not YAML: nested too deeply", id="nested too deeply"
+        ),
         pytest.param(BOMB, "x.yaml:1: larger than 1000000 values", id="aliases that explode"),
         pytest.param(
             b"a: \xff\n", "x.yaml: not UTF-8 text: invalid start byte at byte 3", id="not UTF-8"
@@ -356,6 +368,136 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 def test_an_unusable_file_is_reported_in_one_line(text, told):
     """The message has the file, the line if there is one, and the fault."""
     assert refused(text) == told
+
+
+KEPT = "kind: A\nname: {}\n"
+UNUSABLE = {
+    "not closed": ("a: [1, 2\n", 1, "not YAML: expected ',' or ']'"),
+    "duplicate": ("a: 1\na: 2\n", 2, "duplicate key 'a'"),
+    "a template": ("a: {{ .Values.a }}\n", 1, "not YAML: a key must be text; a template must be"),
+    "three dashes and more": ("a: 1\n---b\n", 2, "not YAML: a document begins with --- alone"),
+    "two of them": ("---a\n---b\n", 1, "not YAML: a document begins with --- alone, not ---a"),
+    "three dots": ("a: 1\n...\nb: 2\n", 3, "not YAML: kubectl ignores what follows"),
+    "a mark": ("a: 1\n\ufeffb: 2\n", 2, "not YAML: a byte order mark inside a document"),
+    "a control character": ("a: 1\nb: \x00\n", 2, "not YAML: the control character U+0000"),
+    "half a character": ('\n\na: "\\ud800"\n', 3, "not JSON: str is not valid UTF-8"),
+    "deep": ("- " * 1100 + "a\n", 1, "not YAML: nested too deeply"),
+    "a quote": ('a: "b\n', 1, "not YAML: found unexpected end of stream"),
+    "a block": ("a: |\n  b\n c\n", 3, "not YAML: expected <block end>, but found"),
+    "a tab": ("a:\n\tb: 1\n", 2, "not YAML: found character '\\t'"),
+    "an alias": ("a: *b\n", 1, "not YAML: found undefined alias 'b'"),
+}
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+def test_an_unusable_document_hides_no_other(fault):
+    """Each is named once, with its line and reason; the others are read, with their lines."""
+    broken, at, problem = UNUSABLE[fault]
+    texts = [KEPT.format(1), broken, KEPT.format(2), "# nothing\n", broken, KEPT.format(3)]
+    text = "---\n".join(texts)
+    begins = ["---\n".join([*texts[:index], ""]).count("\n") for index in range(len(texts))]
+    documents, faults = readable_documents(parse_documents(text.encode(), "x.yaml"))
+    assert [(each.value["name"], each.line("name")) for each in documents] == [
+        (number, begins[index] + 2) for number, index in ((1, 0), (2, 2), (3, 5))
+    ]
+    assert len(faults) == 2
+    for found, begin in zip(faults, (begins[1], begins[4]), strict=True):
+        assert found.startswith(f"x.yaml:{begin + at}: {problem}")
+
+
+def read(text):
+    """Return the value and line of each document of a text, and line and reason of each fault."""
+    found, unusable = readable_documents(parse_documents(text.encode(errors="surrogatepass"), "x"))
+    faults = [re.fullmatch(r"x:(\d+): (.*)", each, re.DOTALL).groups() for each in unusable]
+    return (
+        [(repr(each.value), each.line()) for each in found],
+        [(int(line), problem) for line, problem in faults],
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_file_is_read_as_each_of_its_documents_alone(seed):
+    """Random ones, usable or not: none hides another, and lines are those of the file."""
+    number = 0
+    for texts in random_documents(seed, 25):
+        documents, faults, line = [], [], 0
+        for text in texts:
+            found, unusable = read(text)
+            documents += [(value, line + at) for value, at in found]
+            faults += [(line + at, problem) for at, problem in unusable]
+            number += len(unusable)
+            line += text.count("\n") + 1
+        assert read("---\n".join(texts)) == (documents, faults), texts
+    assert number > 25
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "faults"),
+    [
+        pytest.param(
+            '{"a": 1}{"b": 2}\n{"c": 3, "c": 4}\n{"d": 5}',
+            [{"a": 1}, {"b": 2}, {"d": 5}],
+            ["x:2: not JSON: duplicate key 'c'"],
+            id="a value with a key twice",
+        ),
+        pytest.param(
+            '{"a": 1e400}\n{"b": 2}',
+            [{"b": 2}],
+            ["x:1: not JSON: the number 1e400 is too large"],
+            id="a number that is too large",
+        ),
+        pytest.param(
+            '{"a": 1}{"b": 2}\n{"c": }\n{"d": 4}\n---\ne: 5\n---\nf: [\n',
+            [{"a": 1}, {"b": 2}, {"e": 5}],
+            [
+                "x:2: not JSON: Expecting value: line 2 column 7 (char 23); "
+                "what follows it, up to a line ---, is not read",
+                "x:7: not YAML: expected the node content, but found '<stream end>'",
+            ],
+            id="what is not JSON, up to a separator",
+        ),
+        pytest.param(
+            '{"a": 1}{"b": 2}' + '{"c":' * 5000,
+            [{"a": 1}, {"b": 2}],
+            ["x:1: not JSON: nested too deeply; what follows it, up to a line ---, is not read"],
+            id="deep",
+        ),
+    ],
+)
+def test_an_unusable_json_value_hides_no_other(text, values, faults):
+    """Values that follow each other have no separator; after a syntax error, the next --- is one."""
+    documents, found = readable_documents(parse_documents(text.encode(), "x"))
+    assert ([each.value for each in documents], found) == (values, faults)
+
+
+def test_a_template_is_only_where_it_is():
+    """The hint is about the document, not about another one with braces in a text."""
+    text = "a: '{{b}}'\n---\na: [\n---\n{{ if a }}\n"
+    _, faults = readable_documents(parse_documents(text.encode(), "x"))
+    assert [each.endswith("a template must be rendered first") for each in faults] == [False, True]
+
+
+def test_what_follows_very_many_unusable_documents_is_named_as_a_whole():
+    """A file of them would take hours to parse, and fill the log."""
+    text = "a: [\n---\n" * 100 + "b: 1\n---\nc: [\n---\nd: 1\n"
+    documents, faults = readable_documents(parse_documents(text.encode(), "x"))
+    assert [each.value for each in documents] == [{"b": 1}]
+    assert (len(faults), faults[-1]) == (
+        101,
+        "x:203: not read from here: 100 documents before are unusable",
+    )
+
+
+def test_every_unreadable_document_of_several_files_is_named(tmp_path):
+    """One error has a line for each."""
+    for name, text in (("a.yaml", "a: [\n---\nb: 1\n"), ("b.yaml", "c: 1\n---\nd: {\n")):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(DocumentError) as error:
+        documents_at([tmp_path])
+    assert [each.partition(" ")[0] for each in error.value.lines] == [
+        f"{tmp_path}/a.yaml:1:",
+        f"{tmp_path}/b.yaml:3:",
+    ]
 
 
 def test_a_byte_order_mark_is_no_fault():

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from config.documents import DocumentError, decode_text, parse_documents
-from config.yaml_reader import UnusableError, read_values
-from tests.config.random_documents import files
+from config.documents import decode_text, parse_documents, readable_documents
+from config.yaml_reader import ReadValue, UnusableError, read_values
+from tests.config.random_documents import documents, files
 from tests.controlplane.fixtures import available
 from tests.controlplane.gobuild import build
 
@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 MODULE = ROOT / "tests" / "controlplane" / "decoder"
 ROUNDS = int(os.environ.get("ROUNDS", "600"))  # 10000: a thorough run
 SEED = int(os.environ.get("SEED", "1"))
+SEPARATOR = "---\n"
 Decoder = Callable[[bytes], dict[str, Any]]
 
 
@@ -40,19 +41,27 @@ def kubectl(pytestconfig: pytest.Config) -> Iterator[Decoder]:
 
 
 def difference(data: bytes, kubectl: Decoder) -> str:
-    """Return how the values or objects of a file differ from kubectl's; "" if they are the same, or refused."""
+    """Return how the values or objects of a file differ from kubectl's; "" if they are the same.
+
+    What is refused, kubectl may read; behind its first error, it reads nothing.
+    """
     try:
         text = decode_text(data)
-        values = [value for value, *_ in read_values(text) if value is not None]
-        documents = [canonical(each.value) for each in parse_documents(data, "file.yaml")]
-    except (DocumentError, UnusableError, UnicodeDecodeError, RecursionError):
+    except UnicodeDecodeError:
         return ""
+    read = [each.value if isinstance(each, ReadValue) else each for each in read_values(text)]
+    parsed, unusable = readable_documents(parse_documents(data, "file.yaml"))
+    documents = [canonical(each.value) for each in parsed]
+    refused = [isinstance(each, UnusableError) for each in read]
+    values = read[: refused.index(True)] if any(refused) else read
     found = kubectl(data)
-    count = len(found["values"])
-    if canonical(values[:count]) != canonical(found["values"]):
+    count = min(len(found["values"]), len(values)) if unusable else len(found["values"])
+    if canonical(values[:count]) != canonical(found["values"][:count]):
         return f"kubectl reads {found['values']}, not {values}"
-    if not found.get("error") and len(values) != count:
+    if not found.get("error") and len(values) > count:
         return f"kubectl ignores {values[count:]}"
+    if unusable:
+        return ""
     sent = [each for each in found["objects"] if each.get("kind")]
     missing = [each for each in sent if canonical(each) not in documents]
     return f"kubectl also sends {missing}, beside {documents}" if missing else ""
@@ -85,6 +94,27 @@ def test_random_files_are_read_as_kubectl_reads_them(kubectl: Decoder) -> None:
         data: found for data in files(SEED, ROUNDS) if (found := difference(data, kubectl))
     }
     assert differences == {}
+
+
+@pytest.mark.controlplane
+def test_documents_beside_unusable_ones_are_read_as_kubectl_reads_them_without_those(
+    kubectl: Decoder,
+) -> None:
+    """Kubectl ends at the first error; here the others are read, and as kubectl reads them."""
+    number = 0
+    for texts in documents(SEED, ROUNDS):
+        usable = [
+            text for text in texts if all(isinstance(each, ReadValue) for each in read_values(text))
+        ]
+        files = [SEPARATOR.join(each) for each in (texts, usable)]
+        found = [
+            [canonical(each.value) for each in read_values(file) if isinstance(each, ReadValue)]
+            for file in files
+        ]
+        assert found[0] == found[1], texts
+        assert difference(files[1].encode(), kubectl) == "", texts
+        number += len(texts) > len(usable) > 0
+    assert number > ROUNDS // 4
 
 
 @pytest.mark.controlplane

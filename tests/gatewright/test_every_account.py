@@ -153,10 +153,15 @@ FORMS: dict[str, Form] = {
     "broken.yaml": lambda value: b"of: [" + flow(value) + b" b\n",
     "values.yaml": lambda value: flow({"of": value}),
     "half.yaml": lambda value: flow(half("", str(value))),
+    "between.yaml": lambda value: b"of: [\n---\n" + block(value) + b"---\nof: {\n",
+    "last.yaml": lambda value: b"of: 1\nof: 2\n---\n" + flow(value) + b"\n",
+    "stream.json": lambda value: b'{}{}{"of": 1, "of": 2}' + flow(value),
     ".hidden.yaml": flow,
     "ignored.yaml": flow,
     "notes.txt": flow,
 }
+# Unusable documents beside the object: they are named, and hide nothing.
+BESIDE = {"between.yaml": 2, "last.yaml": 1, "stream.json": 1}
 WHOLE = {*FORMS} - {"broken.yaml", "values.yaml", "half.yaml", "notes.txt", *RULES}
 
 
@@ -261,6 +266,10 @@ def hold(tree, code, text, judged, *, ignores=True, files=None):
         for name, file in tree.files.items()
         if files is None or file in files
     }
+    for name, file in tree.files.items():
+        if (count := BESIDE.get(Path(file).name, 0)) and (files is None or file in files):
+            assert (account[name], code) == ("judged", 3), (file, text)
+            assert len(re.findall(rf"{re.escape(file)}:\d+: (?:not YAML|dup|not J)", text)) == count
     lost = {tree.files[name]: each for name, each in account.items() if each == "lost"}
     assert not lost, (lost, text)
     named = {name for name, each in account.items() if each == "named"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config.documents import Document, DocumentError, read_documents
+from config.documents import Document, DocumentError, read_documents, readable_documents
 from config.faults import FaultsError, did_you_mean, parse, refuse
 from config.presets import policy_path, presets
 from config.schemas import CustomTypes
@@ -55,13 +55,13 @@ def load_trials(
 ) -> Iterator[Trial]:
     """Yield the trials of a case file, and of the cases that policy objects in it carry.
 
-    Raises DocumentError with file, line and message of every error.
+    Raises DocumentError after the last one, with file, line and message of every error.
 
     `home` is the namespace Gatewright is installed in, where exceptions from cluster policies take
     effect. `custom` are the types of custom kinds, by which rules in CEL are checked too.
     """
-    documents = list(read_documents(path))
-    if not documents:
+    documents, faults = readable_documents(read_documents(path))
+    if not (documents or faults):
         raise DocumentError(f"{path}: the case file is empty")
     if any(carries_cases(each.value) for each in documents):
         documents = [
@@ -69,7 +69,12 @@ def load_trials(
             for document in documents
             if carries_cases(document.value) or not is_policy_object(document.value)
         ]
-    yield from read_trials(documents, catalogue, home, custom=custom)
+    try:
+        yield from read_trials(documents, catalogue, home, custom=custom)
+    except DocumentError as error:
+        faults += error.lines
+    if faults:
+        raise DocumentError("\n".join(faults))
 
 
 def read_trials(
@@ -85,13 +90,15 @@ def read_trials(
     this set, wherever the path leads.
     """
     places: dict[str, str] = {}  # line or path of each case so far, by name
+    unusable = list[str]()
     for document in documents:
         faults: list[tuple[str, str]] = []
         trials: list[Trial] = []
         try:
             listed = _list_cases(document, catalogue, home, carrier, custom or CustomTypes())
         except FaultsError as error:
-            raise _refuse(document, error.faults) from None
+            unusable += _fault_lines(document, error.faults)
+            continue
         # Cached by the parameters of a case; most cases set none.
         tried: dict[str, tuple[Subject, WatchedEngine]] = {}
         for index, case in enumerate(listed.cases):
@@ -109,9 +116,10 @@ def read_trials(
                 trials += _trials(tried[key], case, document, at_case)
             except FaultsError as error:
                 faults += ((f"{at_case}.{path}", text) for path, text in error.faults)
-        if faults:
-            raise _refuse(document, faults)
+        unusable += _fault_lines(document, faults)
         yield from trials
+    if unusable:
+        raise DocumentError("\n".join(unusable))
 
 
 class _ListedCases(NamedTuple):
@@ -152,8 +160,8 @@ def _list_cases(
     return _ListedCases("spec.cases", carried.cases, of_object)
 
 
-def _refuse(document: Document, faults: Iterable[tuple[str, str]]) -> DocumentError:
-    return DocumentError("\n".join(_fault(document, *fault) for fault in dict.fromkeys(faults)))
+def _fault_lines(document: Document, faults: Iterable[tuple[str, str]]) -> list[str]:
+    return [_fault(document, *fault) for fault in dict.fromkeys(faults)]
 
 
 def _fault(document: Document, path: str, text: str) -> str:

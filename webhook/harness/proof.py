@@ -50,7 +50,7 @@ def prove(
                     "here; the others were not run. Carry fewer, or smaller ones"
                 )
     except DocumentError as error:
-        raise FailedCasesError(str(error)) from None
+        failed = [*error.lines, *failed]
     if failed:
         more = len(failed) - MAX_REPORTED
         others = [f"and {more:,} more failing cases"] if more > 0 else []

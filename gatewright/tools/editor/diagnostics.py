@@ -10,7 +10,7 @@ from config.edits import TextEdit
 from config.faults import FaultsError, parse
 from config.positions import Position
 from config.settings import Settings
-from gatewright.checks.check_report import problem
+from gatewright.checks.check_report import problems_of
 from gatewright.checks.fixes import FixedText
 from gatewright.checks.loaded_policies import PoliciesInForce, known_of
 from gatewright.explain.policy_pages import prose
@@ -131,7 +131,7 @@ class OpenText:
         for part, new, of_part in zip(parts, parsed, self._last, strict=True):
             lines = part.text.split("\n")
             if isinstance(new, DocumentError):
-                found.append(_report_failure(part, lines, new))
+                found += _report_failures(part, lines, new)
             for document in of_part:
                 found += _diagnose(document, result, part, lines)
         return found
@@ -154,7 +154,7 @@ def _diagnose(
         try:
             violations = judge(document).violations
         except DocumentError as error:
-            yield _report_failure(part, lines, error)
+            yield from _report_failures(part, lines, error)
             return
         for violation in violations:
             place = cel_place(
@@ -191,9 +191,11 @@ def _same(one: str, other: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _report_failure(part: TextPart, lines: list[str], error: DocumentError) -> EditorDiagnostic:
-    found = problem(error)
-    return _at(part, lines, (found.place.line, 1), _report_unjudged(found.message))
+def _report_failures(
+    part: TextPart, lines: list[str], error: DocumentError
+) -> Iterator[EditorDiagnostic]:
+    for problem in problems_of(error):
+        yield _at(part, lines, (problem.place.line, 1), _report_unjudged(problem.message))
 
 
 def _report_unjudged(message: str) -> ReportedViolation:
