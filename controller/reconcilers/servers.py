@@ -209,7 +209,8 @@ def _stateful_set(
     server: Server, template: JsonObject, pod: JsonObject, stored: JsonObject | None
 ) -> JsonObject:
     metadata = server.metadata()
-    # Parallel also replaces a pod that never became ready. The field is immutable.
+    # Parallel also replaces a pod that never became ready. The field is immutable: where an earlier
+    # release did not set it, it stays unset.
     policy = "Parallel" if stored is None else stored["spec"].get("podManagementPolicy")
     return {
         "apiVersion": "apps/v1",
@@ -218,7 +219,7 @@ def _stateful_set(
         "spec": {
             "replicas": 1,
             "serviceName": f"{server.name}-headless",
-            **({"podManagementPolicy": policy} if policy else {}),
+            **({"podManagementPolicy": policy} if policy == "Parallel" else {}),
             "selector": {"matchLabels": server.selector},
             "template": {"metadata": {"labels": metadata["labels"]}, "spec": pod},
             "volumeClaimTemplates": [template],
