@@ -32,6 +32,15 @@ for old in /backup/[0-9]*T[0-9]*Z.sql.gz; do
 && echo "removed ${old##*/}, older than $RETENTION"; fi
 done
 """
+# Restores the dump $BACKUP, or else the newest, into the server. A damaged one changes nothing.
+RESTORE = """\
+set -euo pipefail
+newest=$(printf '%s\\n' /backup/[0-9]*T[0-9]*Z.sql.gz | sort | tail -n 1)
+dump=/backup/${BACKUP:-$(basename "$newest" .sql.gz)}.sql.gz
+gzip --test "$dump"
+zcat "$dump" | mysql --host="$SERVER" --user=root
+echo "restored ${dump##*/}"
+"""
 CONTAINER = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
 SCHEDULE = {"spec.schedule": "spec.database.backup.schedule"}
 CRON_JOB_ORIGIN = SCHEDULE | {

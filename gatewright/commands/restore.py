@@ -6,14 +6,20 @@ from datetime import UTC, datetime
 
 import click
 
+from config.api.appstack import AppStack
+from config.api.ecommerceplatform import EcommercePlatform
 from config.settings import Settings
+from controller.reconcilers.mysql import MYSQL
+from controller.reconcilers.mysql_backups import RESTORE, name_of
 from controller.reconcilers.resources import BACKUP, CRON_JOB, JOB, POD, POSTGRESQL
+from controller.reconcilers.software import SOFTWARE_LABEL
 from gatewright.console.options import CLUSTER, Namespace, settings_options
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import NotFound
 from kube.resource import JsonObject, Resource
 
+STACKS = (AppStack.definition.resource, EcommercePlatform.definition.resource)
 LOOK_AGAIN = 1.0  # seconds between two looks at the Job
 TO_A_CLAIM = "--database needs a Backup: dumps in a claim are restored as a whole"
 
@@ -44,9 +50,10 @@ def command(
 ) -> int:
     """Restore a backup into the database that it is of.
 
-    NAME is a Backup, or a PostgreSQL with backups. Prints what will be replaced, asks, creates a
-    Job with the credentials of the backups, and waits for its end. The Job of a Backup reads and
-    verifies all that it restores before it writes. The exit code is 1 if the restore failed.
+    NAME is a Backup, or a PostgreSQL, an AppStack or an EcommercePlatform with backups. Prints what
+    will be replaced, asks, creates a Job with the credentials of the backups, and waits for its
+    end. The Job of a Backup reads and verifies all that it restores before it writes. The exit code
+    is 1 if the restore failed.
     """
     if backup and at:
         raise click.UsageError("--backup and --at exclude each other")
@@ -63,7 +70,7 @@ async def _restore(
     endpoint = await load(settings.kubeconfig, settings.context)
     where = namespace or endpoint.namespace
     async with Client(endpoint) as client:
-        cronjob, text = await _find(client, name, where)
+        cronjob, text = await find_backups(client, name, where)
         job = restore_job(cronjob, arguments, datetime.now(UTC))
         click.echo(f"{text}\nBackup: {_describe(arguments)}")
         if not yes:
@@ -74,26 +81,50 @@ async def _restore(
         return await _await_end(client, created, where)
 
 
-async def _find(client: Client, name: str, namespace: str) -> tuple[JsonObject, str]:
+async def find_backups(client: Client, name: str, namespace: str) -> tuple[JsonObject, str]:
     """Return the CronJob that makes the backups, and a text about what a restore replaces.
 
-    Raises ClickException if there is neither a Backup nor a PostgreSQL with backups of that name.
+    Raises ClickException if there is neither a Backup nor a database with backups of that name.
     """
     if (backup := await _get(client, BACKUP, name, namespace)) is not None:
         return await client.get(CRON_JOB, f"{name}-cronjob", namespace), replaced(backup)
+    database = ""
     if await _get(client, POSTGRESQL, name, namespace) is not None:
-        own = f"{name}-backup"
-        if (backup := await _get(client, BACKUP, own, namespace)) is not None:
-            return await client.get(CRON_JOB, f"{own}-cronjob", namespace), replaced(backup)
-        cronjob = await _get(client, CRON_JOB, own, namespace)
-    else:
-        cronjob = None
-    if cronjob is None:
+        database = name
+    for stack in STACKS:
+        if not database and await _get(client, stack, name, namespace) is not None:
+            database = f"{name}-db"
+    found = await _backups_of(client, database, namespace) if database else None
+    if found is None:
         raise click.ClickException(
-            f"there is no Backup {name}, and no PostgreSQL {name} with backups, in namespace "
-            f"{namespace}; kubectl get backups,postgresqls -A lists them"
+            f"there is no Backup {name}, and no PostgreSQL, AppStack or EcommercePlatform {name} "
+            f"with backups, in namespace {namespace}; kubectl get "
+            "backups,postgresqls,appstacks,ecommerceplatforms -A lists them"
         )
-    return cronjob, f"Replaces: databases of PostgreSQL {name}\nLater writes to them are lost."
+    return found
+
+
+async def _backups_of(
+    client: Client, database: str, namespace: str
+) -> tuple[JsonObject, str] | None:
+    """Return what `find_backups` does for a database with this name; None if it has no backups."""
+    own = name_of(database)
+    if (backup := await _get(client, BACKUP, own, namespace)) is not None:
+        return await client.get(CRON_JOB, f"{own}-cronjob", namespace), replaced(backup)
+    if (cronjob := await _get(client, CRON_JOB, own, namespace)) is None:
+        return None
+    text = f"Replaces: databases of {{}} {database}\nLater writes to them are lost."
+    if not is_of_mysql(cronjob):
+        return cronjob, text.format("PostgreSQL")
+    restart = f"kubectl rollout restart statefulset/{database} -n {namespace}"
+    after = f"Afterwards, restart it for the passwords of its Secret: {restart}"
+    return cronjob, f"{text.format('the MySQL server')}\n{after}"
+
+
+def is_of_mysql(cronjob: JsonObject) -> bool:
+    """Whether a CronJob dumps a MySQL server of a stack to a claim."""
+    labels = cronjob["metadata"].get("labels") or {}
+    return bool(labels.get(SOFTWARE_LABEL) == MYSQL.name)
 
 
 async def _get(client: Client, resource: Resource, name: str, namespace: str) -> JsonObject | None:
@@ -141,7 +172,8 @@ def restore_job(cronjob: JsonObject, arguments: Sequence[str], now: datetime) ->
             raise click.UsageError(TO_A_CLAIM)
         script = container["command"][-1].replace("backup.sh", "restore.sh")
         chosen = [] if which == "latest" else [{"name": "BACKUP", "value": which}]
-        changed = {**container, "command": ["bash", script]}
+        command = ["bash", "-c", RESTORE] if is_of_mysql(cronjob) else ["bash", script]
+        changed = {**container, "command": command}
         changed["env"] = [*container.get("env", ()), *chosen]
     spec = {
         **template["spec"],

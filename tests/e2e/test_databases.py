@@ -207,10 +207,10 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", *state, "--for=delete", "--timeout=30s")
 
 
-def test_the_volumes_of_mysql_grow_and_a_larger_one_keeps_its_size(
+def test_the_volumes_of_mysql_grow_and_a_broken_change_is_taken_back(
     laptop: Laptop, namespace: str
 ) -> None:
-    """The claim for dumps follows its own field; a claim that somebody enlarged is no failure."""
+    """The claim for dumps follows its own field; a change that no pod can start with is taken back."""
 
     def grow(**database: Any) -> None:
         patch = json.dumps({"spec": {"database": database}})
@@ -218,6 +218,7 @@ def test_the_volumes_of_mysql_grow_and_a_larger_one_keeps_its_size(
 
     def until_sizes(data: str, dumps: str) -> None:
         for claim, size in (("mysql-shop-db-0", data), ("shop-db-mysql-backup", dumps)):
+            laptop.wait(f"pvc/{claim}", "create", namespace)
             laptop.wait(f"pvc/{claim}", f"jsonpath={{.status.capacity.storage}}={size}", namespace)
         laptop.wait("appstack/shop", "condition=Ready", namespace)
 
@@ -230,7 +231,17 @@ def test_the_volumes_of_mysql_grow_and_a_larger_one_keeps_its_size(
     larger = json.dumps({"spec": {"resources": {"requests": {"storage": "5Gi"}}}})
     laptop.kubectl("patch", "pvc/mysql-shop-db-0", "-p", larger, "-n", namespace)
     grow(storage="3Gi", backup={"storage": "4Gi"})
-    until_sizes("5Gi", "4Gi")
+    until_sizes("5Gi", "4Gi")  # a claim that somebody enlarged is no failure
+    before = laptop.get("pod/shop-db-0", namespace)["metadata"]["uid"]
+    grow(resources={each: {"cpu": "100k"} for each in ("requests", "limits")})
+    reason = '{.status.conditions[?(@.type=="DatabaseReady")].reason}'
+    laptop.wait("appstack/shop", f"jsonpath={reason}=Unschedulable", namespace)
+    grow(resources=None)
+    laptop.wait("appstack/shop", "condition=Ready", namespace)
+    after = laptop.get("pod/shop-db-0", namespace)
+    assert after["metadata"]["uid"] != before
+    (container,) = after["spec"]["containers"]
+    assert container["resources"]["requests"]["cpu"] == "100m"
 
 
 def test_a_missing_storage_class_is_reported(laptop: Laptop, namespace: str) -> None:

@@ -5,13 +5,19 @@ from datetime import UTC, datetime
 import click
 import pytest
 
+from config.api.appstack import AppStack
 from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
+from controller.reconcilers.appstack import APP_STACK
 from controller.reconcilers.backup_cronjob import desired
+from controller.reconcilers.mysql_backups import RESTORE
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.runtime.plan import Apply, Observed
+from controller.reconcilers.resources import CRON_JOB
+from controller.runtime.plan import Apply, Observed, Plan
 from gatewright.cli import main
-from gatewright.commands.restore import replaced, restore_job
+from gatewright.commands.restore import find_backups, replaced, restore_job
+from gatewright.testing import ApiServer
+from kube.client import Client
 from kube.resource import JsonObject
 
 NOW = datetime(2026, 11, 21, 17, 0, 30, tzinfo=UTC)
@@ -35,8 +41,19 @@ def cronjob_to_a_claim() -> JsonObject:
     spec = {"backup": {"enabled": True}}
     about = {"name": "shop-db", "namespace": "shop", "uid": "1"}
     database = PostgreSQL.model_validate({"metadata": about, "spec": spec})
-    steps = POSTGRESQL.plan(database, Observed(), NOW).steps
-    writes = [write for step in steps for write in step.writes if isinstance(write, Apply)]
+    return cronjob_of(POSTGRESQL.plan(database, Observed(), NOW))
+
+
+def stack() -> JsonObject:
+    """A stack with a MySQL server that is dumped to a claim."""
+    metadata = {"name": "shop", "namespace": "default", "uid": "1"}
+    database = {"type": "mysql", "backup": {"enabled": True}}
+    return {"metadata": metadata, "spec": {"database": database}}
+
+
+def cronjob_of(plan: Plan) -> JsonObject:
+    """The planned CronJob."""
+    writes = [write for step in plan.steps for write in step.writes if isinstance(write, Apply)]
     return next(write.object for write in writes if write.object["kind"] == "CronJob")
 
 
@@ -63,6 +80,25 @@ def test_dumps_in_a_claim_are_restored_as_a_whole() -> None:
     assert container["env"][-1] == {"name": "BACKUP", "value": "20261121T020000Z"}
     with pytest.raises(click.UsageError, match="dumps in a claim are restored as a whole"):
         restore_job(cronjob_to_a_claim(), ["latest", "shop"], NOW)
+
+
+async def test_the_backups_of_a_stack_are_found_by_its_name() -> None:
+    """Those of its database; a MySQL server's are restored by a script of their own."""
+    planned = cronjob_of(APP_STACK.plan(AppStack.model_validate(stack()), Observed(), NOW))
+    async with ApiServer(APP_STACK) as server:
+        server.create(APP_STACK.resource, stack())
+        async with Client(server.endpoint) as client:
+            with pytest.raises(click.ClickException, match="AppStack or EcommercePlatform shop"):
+                await find_backups(client, "shop", "default")
+            server.create(CRON_JOB, planned)
+            found, text = await find_backups(client, "shop", "default")
+    (container,) = restore_job(found, ["latest"], NOW)["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["bash", "-c", RESTORE]
+    assert text == (
+        "Replaces: databases of the MySQL server shop-db\nLater writes to them are lost.\n"
+        "Afterwards, restart it for the passwords of its Secret: "
+        "kubectl rollout restart statefulset/shop-db -n default"
+    )
 
 
 def test_what_is_replaced_is_said() -> None:
