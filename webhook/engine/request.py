@@ -17,7 +17,8 @@ NAMESPACE_LABELS = "namespace_labels"
 NAMESPACE = "namespace"
 # the look-up for /scale, exec and others: the object that the subresource belongs to
 PARENT = "parent"
-# the look-up for mutations of custom kinds: a function that returns the CustomTypes
+# the look-up for mutations of custom kinds, and for rules of policy objects about custom kinds: a
+# function that returns the CustomTypes
 SCHEMAS = "schemas"
 # there where a mutation came before: names of look-ups that policies which change objects lacked
 LACKED = "lacked"

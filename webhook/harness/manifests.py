@@ -8,7 +8,6 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from config.api.policy import GROUP
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
@@ -28,7 +27,7 @@ from webhook.harness.objects import as_served, is_whole, namespace_of, require_o
 from webhook.harness.reviews import Admission, ReviewAnswer, ask
 from webhook.known import Known
 from webhook.messages import failure
-from webhook.policy_sets.kind_names import CUSTOM_TYPES, known_kinds
+from webhook.policy_sets.kind_names import known_kinds
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
 NOTHING: dict[str, Any] = {}
@@ -134,8 +133,7 @@ class ManifestJudge:
         except (NotAReviewError, MalformedRequestError) as error:
             raise DocumentError(f"{document.where()}: {error}") from None
         where = request.attributes.namespace
-        looked_up = self._looked_up(request.attributes.group, where)
-        request = request.with_looked_up(looked_up)
+        request = request.with_looked_up({**self._always, **self._known.about(where)})
         mutated = self._engine.mutate(request)
         if mutated.operations and mutated.object is not None:
             request = request.with_object(mutated.object)
@@ -159,8 +157,7 @@ class ManifestJudge:
         If the namespace's labels are unknown, a policy that needs them is evaluated as if they
         matched: without a violation, the result does not depend on them.
         """
-        group, *_ = admission.sent or ("",)
-        looked_up = self._looked_up(group, where)
+        looked_up = {**self._always, **self._known.about(where)}
         answer = ask(self._engine, admission, looked_up)
         if self._known.knows(where) or NAMESPACE_LABELS not in lacked(answer.outcomes):
             return answer
@@ -172,13 +169,6 @@ class ManifestJudge:
         broken = {each.policy for each in found if each.reported or each.error or each.patched}
         engine = self._selecting(frozenset(each.policy for each in found) - broken)
         return answer if engine is None else ask(engine, admission, looked_up)
-
-    def _looked_up(self, group: str, where: str) -> dict[str, Any]:
-        """Return the look-ups for an object of an API group in a namespace."""
-        looked_up = {**self._always, **self._known.about(where)}
-        if group == GROUP:  # rules of policy objects are checked by the types of custom kinds
-            looked_up[CUSTOM_TYPES] = self._known.custom_types
-        return looked_up
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:
         """Return the engine as if namespace selectors of these matched; None if they conflict."""

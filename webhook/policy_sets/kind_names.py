@@ -21,8 +21,6 @@ from webhook.engine.kinds import ANY_VERSION, KINDS, OWN_KINDS, Kind, plural
 _SPELLED = re.compile(
     r"(?:(?P<group>[a-z0-9.-]+)/)?(?P<version>v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)"
 )
-CUSTOM_TYPES = "custom_types"
-"""The look-up of the types of the custom kinds that a policy object's rules are about."""
 CEL_FIELDS = ("validations", "mutations", "matchConditions")
 MAX_CUSTOM = 10  # as many as rules are checked against
 IN_FULL = "write it as apiVersion/kind, such as cert-manager.io/v1/Certificate"

@@ -11,11 +11,11 @@ Fix: `gatewright policies` lists the policies, `gatewright explain POLICY` its p
 """
 
 from config.faults import FaultsError
-from webhook.engine import Params, Policy, Request, Violation, Violations
+from config.schemas import CustomTypes
+from webhook.engine import SCHEMAS, Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.kind_names import CUSTOM_TYPES
 
 # Paths of CEL rules, which name no policy.
 RULES = ("spec.validations", "spec.mutations", "spec.variables", "spec.matchConditions")
@@ -25,7 +25,7 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault."""
     request.fields("metadata")
     try:
-        custom = request.looked_up.get(CUSTOM_TYPES)
+        custom: CustomTypes = request.looked_up.get(SCHEMAS, CustomTypes)()
         bind(document_of(request.value), catalogue(), custom=custom)
     except FaultsError as error:
         for path, text in error.faults:
@@ -40,6 +40,6 @@ POLICY = Policy(
     kinds=POLICY_KINDS,
     category="gatewright",
     severity="high",
-    needs=(CUSTOM_TYPES,),
+    needs=(SCHEMAS,),
     always=True,
 )

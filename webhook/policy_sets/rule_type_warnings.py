@@ -16,16 +16,16 @@ Fix: correct the expression, or test `object.kind` first.
 
 from config.api.policy import AdmissionPolicySpec
 from config.faults import FaultsError
-from webhook.engine import BoundPolicy, Params, Policy, Request, Violation, Violations
+from config.schemas import CustomTypes
+from webhook.engine import SCHEMAS, BoundPolicy, Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.kind_names import CUSTOM_TYPES
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each type error of an expression."""
-    custom = request.looked_up.get(CUSTOM_TYPES)
+    custom: CustomTypes = request.looked_up.get(SCHEMAS, CustomTypes)()
     try:
         bound = bind(document_of(request.value), catalogue(), custom=custom)
     except FaultsError:
@@ -47,7 +47,7 @@ POLICY = Policy(
     kinds=tuple(kind for kind in POLICY_KINDS if kind.kind != "PolicyException"),
     category="gatewright",
     severity="medium",
-    needs=(CUSTOM_TYPES,),
+    needs=(SCHEMAS,),
     always=True,
     action="Warn",
 )

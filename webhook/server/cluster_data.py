@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, Never
 
@@ -14,7 +14,7 @@ from kube.resource import JsonObject, Resource
 from kube.store import Entry, Store
 from kube.watch import Watch
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SCHEMAS, SERVED, Attributes
-from webhook.engine.kinds import KINDS, OF_A_PARENT, POD
+from webhook.engine.kinds import KINDS, OF_A_PARENT, POD, POLICY_KINDS
 from webhook.engine.look_ups import (
     BUDGET,
     CLUSTER_ROLE,
@@ -28,7 +28,7 @@ from webhook.engine.look_ups import (
 )
 from webhook.engine.planners import ResourceKey, Served
 from webhook.policy_sets.bound_objects import MAX_POLICY_BYTES
-from webhook.policy_sets.kind_names import CUSTOM_TYPES, custom_versions
+from webhook.policy_sets.kind_names import custom_versions
 from webhook.review import sent_object
 from webhook.server.needs import LookUpFunction
 from webhook.server.stored_objects import StoredObjects
@@ -44,6 +44,7 @@ PARENTS = (POD.resource, SERVICE, *WORKLOADS, *OURS)
 # Resources that the webhook must have permission to read.
 RESOURCES = (LIMIT_RANGE, BUDGET, INGRESS, CLUSTER_ROLE, *SCALERS, *PARENTS)
 
+POLICY_OBJECTS = {(kind.group, kind.kind) for kind in POLICY_KINDS}
 BY_NAMESPACE = "namespace"
 A_MINUTE = 60.0  # seconds that the schemas of a group and version are cached
 A_MOMENT = 10.0  # seconds that an answer about served APIs is cached; installing a CRD takes longer
@@ -70,7 +71,6 @@ class LookUps:
             NAMESPACE_LABELS: self.namespace_labels,
             PARENT: self.parent,
             SERVED: self.served,
-            CUSTOM_TYPES: self.custom_types,
             SCHEMAS: self.schemas,
             **{name: partial(self.objects, name) for name in LOOK_UPS},
         }
@@ -134,29 +134,29 @@ class LookUps:
             self._ask_again = time.monotonic() + A_MOMENT
         return self._served
 
-    async def custom_types(self, about: Attributes) -> CustomTypes:
-        """Return the types of the custom kinds that a policy object names, as they are served.
-
-        Raises ApiError if the API server does not answer.
-        """
-        policy = sent_object(about, MAX_POLICY_BYTES)
-        schemas = await self._client.schemas(custom_versions(policy.get("spec")))
-        return await asyncio.to_thread(CustomTypes.of_openapi, schemas)
-
     async def schemas(self, about: Attributes) -> Callable[[], CustomTypes]:
         """Return the types of the request's group and version, from a recent answer.
 
-        Raises ApiError if the API server does not answer.
+        For a policy object, these are the types of the custom kinds that it names, as they are
+        served now: its CRD may be a second older. Raises ApiError if the API server does not
+        answer.
         """
+        if (about.group, about.kind) in POLICY_OBJECTS:
+            policy = sent_object(about, MAX_POLICY_BYTES)
+            types = await self._read_types(custom_versions(policy.get("spec")))
+            return lambda: types
         api_version = f"{about.group}/{about.version}"
         if root_type(api_version.lstrip("/"), about.kind):
             return CustomTypes
         known = self._schemas.get(api_version)
         if known is None or time.monotonic() >= known[0]:
-            found = await self._client.schemas([api_version])
-            types = await asyncio.to_thread(CustomTypes.of_openapi, found)
+            types = await self._read_types([api_version])
             known = self._schemas[api_version] = time.monotonic() + A_MINUTE, types
         return lambda: known[1]
+
+    async def _read_types(self, api_versions: Collection[str]) -> CustomTypes:
+        found = await self._client.schemas(api_versions)
+        return await asyncio.to_thread(CustomTypes.of_openapi, found)
 
     async def objects(self, name: str, about: Attributes) -> Iterable[JsonObject]:
         """Return the objects of a look-up, from watches, or by a list until these are synced.

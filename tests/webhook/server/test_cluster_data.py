@@ -166,12 +166,13 @@ async def test_types_of_custom_kinds_are_those_that_the_api_server_serves():
         async with Client(Endpoint(server.url)) as client:
             look_ups = LookUps(client)
             for filler in ("", "x" * 40_000):  # decoded before, and after
-                types = await look_ups.custom_types(written("example.org/v1/Gadget", filler=filler))
+                about = written("example.org/v1/Gadget", filler=filler)
+                types = (await look_ups.schemas(about))()
                 assert types.kinds == {"example.org/v1/Gadget": "example.org/v1/Gadget"}
-            types = await look_ups.custom_types(written("other.org/v1/Gadget"))
+            types = (await look_ups.schemas(written("other.org/v1/Gadget")))()
             assert types.kinds == {}
             for about in (written("Deployment"), written("a.org/v1/A", filler="x" * 70_000)):
-                assert (await look_ups.custom_types(about)).kinds == {}
+                assert (await look_ups.schemas(about))().kinds == {}
         asked = [request.split()[1].decode() for _, request in server.requests]
     gadget = "/openapi/v3/apis/example.org/v1"
     assert asked == [gadget, gadget, "/openapi/v3/apis/other.org/v1"]
