@@ -3,7 +3,9 @@
 The cluster has some objects of Gatewright's kinds. The controller, with all kinds, starts once
 beside nothing else, and once beside a million bytes of other people's objects for each of its own,
 of each kind that it watches. Each row has its memory at rest and the peak of the start. The
-controller that runs while they are created is the row "meanwhile".
+controller that runs while they are created is the row "meanwhile". Then others' objects have
+the labels of Gatewright's and name one of its objects as their controller, which anybody may do:
+the rows "forged owners".
 """
 
 import argparse
@@ -48,6 +50,14 @@ OWN: dict[str, tuple[str, dict[str, Any]]] = {
     "appconfigs": ("config.example.com/v1", {"config": {"a": "b"}, "environment": "dev"}),
     "postgresqls": ("database.example.com/v1", {"version": "16", "storage": "1Gi"}),
 }
+OWNERS = {"deployments": "webapps"}  # who controls such objects; others: a PostgreSQL
+# Labels of the objects that caches select.
+LABELS = {
+    "app.kubernetes.io/name": "postgresql",
+    "app.kubernetes.io/managed-by": "gatewright",
+    "app.kubernetes.io/instance": "forged",
+    "gatewright.io/backup": "forged",
+}
 KINDS = {"webapps": "WebApp", "appconfigs": "AppConfig", "postgresqls": "PostgreSQL"}
 
 
@@ -90,11 +100,17 @@ def measure(cluster: Cluster, own: int, size: int) -> Iterator[Row]:
     with controller(cluster) as running:
         progress("beside nothing else")
         yield row("nothing else", 0, running)
-        total = fill(cluster, own * len(OWN) * 1_000_000, size)
+        wanted = own * len(OWN) * 1_000_000
+        total = fill(cluster, wanted, size)
         yield row("meanwhile", total, running)
     with controller(cluster) as running:
         progress("beside others' objects")
         yield row("others' objects", total, running)
+        total += fill(cluster, wanted, size, forged=True)
+        yield row("forged owners, meanwhile", total, running)
+    with controller(cluster) as running:
+        progress("beside others' objects with forged owners")
+        yield row("forged owners", total, running)
 
 
 def own_object(plural: str, spec: dict[str, Any], number: int) -> dict[str, Any]:
@@ -104,18 +120,37 @@ def own_object(plural: str, spec: dict[str, Any], number: int) -> dict[str, Any]
     return {"kind": KINDS[plural], "metadata": {"name": name}, "spec": spec | named}
 
 
-def fill(cluster: Cluster, wanted: int, size: int) -> int:
-    """Create other people's objects of each kind; return their bytes."""
-    total = 0
+def fill(cluster: Cluster, wanted: int, size: int, *, forged: bool = False) -> int:
+    """Create other people's objects of each kind; return their bytes.
+
+    `forged` ones are in the namespace of Gatewright's objects, and name one as their controller.
+    """
+    total, namespace, about = 0, "own" if forged else "others", dict[str, Any]()
     for plural, (root, content) in SPECS.items():
         written = 0
+        if forged:
+            owner = owner_reference(cluster, OWNERS.get(plural, "postgresqls"))
+            about = {"labels": LABELS, "ownerReferences": [owner]}
         while written < wanted:
             object = foreign(plural, content, size, written)
+            object["metadata"] |= about
             written += len(json.dumps(object))
-            create(cluster, root, "others", plural, object)
+            create(cluster, root, namespace, plural, object)
             progress(f"filling {plural}", f"{written // 1_000_000} MB")
         total += written
     return total
+
+
+def owner_reference(cluster: Cluster, plural: str) -> dict[str, Any]:
+    """Return a reference to one of Gatewright's objects as the controller."""
+    api_version, _ = OWN[plural]
+    path = f"/apis/{api_version}/namespaces/own/{plural}/own-0"
+    code, answer = cluster.api.request("GET", path, None)
+    if code != 200:
+        sys.exit(f"{path}: {code}")
+    uid = json.loads(answer)["metadata"]["uid"]
+    named = {"apiVersion": api_version, "kind": KINDS[plural], "name": "own-0", "uid": uid}
+    return named | {"controller": True}
 
 
 def foreign(plural: str, content: dict[str, Any], size: int, number: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
+from kube.budget import ByteBudget
 from kube.index import IndexFunction, StoreIndex
 from kube.resource import JsonObject, Resource, group_version
 
@@ -38,6 +39,11 @@ class Entry(NamedTuple):
     annotations_hash: int
 
     @property
+    def size(self) -> int:
+        """The bytes of the object."""
+        return len(self.raw)
+
+    @property
     def object(self) -> JsonObject:
         """The object, decoded on each read: a private copy."""
         decoded: JsonObject = orjson.loads(self.raw)
@@ -67,16 +73,37 @@ def whole(object: JsonObject) -> JsonObject | None:
     return object
 
 
+def never(object: JsonObject) -> bool:
+    """Return False: no object waits for a request."""
+    del object
+    return False
+
+
 class Store:
     """Objects by key (`namespace/name`, or `name`), with indexes.
 
     One Watch writes it, all others read.
     """
 
-    def __init__(self, resource: Resource, keep: Keep = whole) -> None:
-        """Store what `keep` returns of each object; None: nothing."""
+    def __init__(
+        self,
+        resource: Resource,
+        keep: Keep = whole,
+        on_request: Callable[[JsonObject], bool] = never,
+        budget: ByteBudget | None = None,
+    ) -> None:
+        """Store what `keep` returns of each object; None: nothing.
+
+        The objects for which `on_request` returns True are stored whole if they were requested by
+        their keys, or if the `budget` has room for them (default: it always has).
+        """
         self.resource = resource
         self._keep = keep
+        self._on_request = on_request
+        self._budget = budget or ByteBudget(lambda: sys.maxsize)
+        self._requested: set[str] = set()
+        self._unrequested: dict[str, int] = {}  # the bytes of stored objects
+        self._omitted: set[str] = set()  # objects without room
         self.synced = asyncio.Event()
         """Set once the initial list is complete."""
         self.known = asyncio.Event()
@@ -117,6 +144,16 @@ class Store:
         entry = self._entries.get(key)
         return entry.object if entry else None
 
+    def request(self, key: str) -> bool:
+        """Store an object whole at each further change; return whether it must be read until then.
+
+        The request ends with the object.
+        """
+        if key in self._unrequested or key in self._omitted:
+            self._requested.add(key)
+            self._budget.give_back(self._unrequested.pop(key, 0))
+        return key in self._omitted
+
     def index(self, name: str, value: str) -> list[str]:
         """Return the keys of the objects with an index value."""
         return list(self._indexes[name].found.get(value, ()))
@@ -135,7 +172,7 @@ class Store:
 
     def begin_listing(self) -> None:
         """Expect a `put` of every object that exists, in any order, and then `end_listing`."""
-        self._unfound = set(self._entries)
+        self._unfound = self._entries.keys() | self._omitted
 
     def end_listing(self, version: int) -> None:
         """Remove the objects that were not found; the store then has the state at `version`."""
@@ -161,20 +198,26 @@ class Store:
         is_known = old is not None and old.resource_version == int(metadata["resourceVersion"])
         if is_known and self._unfound is None:
             return
-        if (kept := self._keep(object)) is None:
+        kept = self._kept(key, object)
+        if kept is None and key in self._omitted:
+            self._notify(key, self._drop(key), entry_of(object))
+            return
+        if kept is None:
             self.remove(key)
             return
         new = entry_of(kept)
-        # A list may read the same version by a newer schema.
-        if old is not None and is_known and _content(old.object) == _content(new.object):
-            return
+        # A list may read one version by a newer schema, and a change may lie outside what is kept.
+        is_same = (
+            old is not None
+            and (is_known or kept is not object)
+            and _content(old.object) == _content(kept)
+        )
         self._entries[key] = new
         for index in self._indexes.values():
             index.put(key, kept)
-        # If only a part of an object is kept, the change may lie outside that part.
-        if old is None or kept is object or _content(old.object) != _content(kept):
+        if not is_same:
             self._notify(key, old, new)
-        else:
+        elif not is_known:
             self._touch(key)
 
     def remove(self, key: str) -> None:
@@ -186,6 +229,29 @@ class Store:
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
 
+    def _kept(self, key: str, object: JsonObject) -> JsonObject | None:
+        """Return what is kept of an object."""
+        kept = self._keep(object)
+        if kept is object or not self._on_request(object):
+            self._release(key)
+            return kept
+        if key in self._requested:
+            self._omitted.discard(key)
+            return object
+        self._release(key)
+        size = entry_of(object).size
+        if self._budget.take(size, f"{self.resource.plural} {key}"):
+            self._unrequested[key] = size
+            return object
+        self._omitted.add(key)
+        return kept
+
+    def _release(self, key: str) -> None:
+        """Forget whether an object was requested, and what it takes of the budget."""
+        self._requested.discard(key)
+        self._omitted.discard(key)
+        self._budget.give_back(self._unrequested.pop(key, 0))
+
     def _forget_unfound(self) -> None:
         removed = {key: self._forget(key) for key in self._unfound or ()}
         for key, old in removed.items():
@@ -193,6 +259,10 @@ class Store:
         self._unfound = None
 
     def _forget(self, key: str) -> Entry | None:
+        self._release(key)
+        return self._drop(key)
+
+    def _drop(self, key: str) -> Entry | None:
         old = self._entries.pop(key, None)
         for index in self._indexes.values() if old else ():
             index.remove(key)

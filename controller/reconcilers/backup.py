@@ -10,6 +10,8 @@ from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, desired, name_o
 from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import (
     jobs_of,
+    keep_job,
+    keep_pod,
     parse_backup,
     parse_drill,
     runs,
@@ -117,8 +119,8 @@ BACKUP = PlannedKind(
     plan=plan,
     owns=(CRON_JOB,),
     reads=(
-        Reads(JOB, {"backup": by_label(LABEL)}, labels=LABEL),
-        Reads(POD, {"backup": by_label(LABEL)}, labels=LABEL),
+        Reads(JOB, {"backup": by_label(LABEL)}, LABEL, keep_job),
+        Reads(POD, {"backup": by_label(LABEL)}, LABEL, keep_pod),
         Reads(SECRET, {"secret": by_name}, fields=nothing),
     ),
     deletes=(CRON_JOB,),

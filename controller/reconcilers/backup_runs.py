@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from config.api.meta import Condition
+from controller.reconcilers.indexes import keep_metadata
 from controller.runtime.plan import Problem
 from kube.resource import JsonObject
 
@@ -209,6 +210,24 @@ def containers(pod: JsonObject) -> Iterator[JsonObject]:
         for container_status in pod.get("status", {}).get("containerStatuses", ())
         if container_status["name"] in CONTAINERS
     )
+
+
+def keep_job(job: JsonObject) -> JsonObject:
+    """Return what plans read of a Job: whose it is, how it ended, and whether it restores."""
+    spec, container = job["spec"], {"command": [RESTORE]} if _restores(job) else {}
+    return {
+        **keep_metadata(job, "creationTimestamp"),
+        "spec": {
+            "selector": spec.get("selector"),
+            "template": {"spec": {"containers": [container]}},
+        },
+        "status": job.get("status", {}),
+    }
+
+
+def keep_pod(pod: JsonObject) -> JsonObject:
+    """Return what plans read of the pod of a run: whose it is, and how its containers ended."""
+    return {**keep_metadata(pod), "status": pod.get("status", {})}
 
 
 def _restores(job: JsonObject) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from config.quantities import parse_quantity
-from controller.reconcilers.indexes import by_name
+from controller.reconcilers.indexes import by_name, keep_metadata
 from controller.reconcilers.resources import CLAIM, STORAGE_CLASS
 from controller.runtime.kind import Reads
 from controller.runtime.plan import ApplyFields, CreateOnly, Observed, Problem, Reference
@@ -150,6 +150,19 @@ def by_default(storage_class: JsonObject) -> Iterator[str]:
 
 
 READS_CLASSES = Reads(STORAGE_CLASS, {"name": by_name, "default": by_default})
+
+
+def keep_claim(claim: JsonObject) -> JsonObject:
+    """Return what plans read of a claim: all but the annotations and the selector of others."""
+    kept = keep_metadata(claim)
+    size = (claim["metadata"].get("annotations") or {}).get(REQUESTED)
+    if size is not None:
+        kept["metadata"]["annotations"] = {REQUESTED: size}
+    return {
+        **kept,
+        "spec": {key: value for key, value in claim["spec"].items() if key != "selector"},
+        "status": claim.get("status", {}),
+    }
 
 
 def without_class(claims: Iterable[JsonObject], observed: Observed) -> Problem | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from config.api.components import Database
 from config.api.meta import Condition
 from controller.reconcilers import mysql, mysql_backups
-from controller.reconcilers.backup_runs import BACKED_UP
+from controller.reconcilers.backup_runs import BACKED_UP, keep_job
 from controller.reconcilers.claims import dump_patches, largest, without_class
 from controller.reconcilers.component import ChildKey, Component, ComponentsParent, removed, without
 from controller.reconcilers.dumps import DumpState, state_of
@@ -55,7 +55,7 @@ def _by_server(job: JsonObject) -> Iterator[str]:
 
 
 OF_MYSQL = ",".join(f"{key}={value}" for key, value in mysql.MYSQL.labels.items())
-READS_JOBS = Reads(JOB, {INDEX: _by_server}, OF_MYSQL)  # of dumps
+READS_JOBS = Reads(JOB, {INDEX: _by_server}, OF_MYSQL, keep_job)  # of dumps
 POSTGRESQL_ORIGIN = {
     **metadata_origin(),
     "spec.version": "spec.database.version",

@@ -20,6 +20,13 @@ def by_label(label: str) -> Callable[[JsonObject], Iterator[str]]:
     return labelled
 
 
+def keep_metadata(object: JsonObject, *more: str) -> JsonObject:
+    """Return labels, owners and `more` fields of the metadata, all that a planner reads of it."""
+    about = object["metadata"]
+    read = ("labels", "ownerReferences", *more)
+    return {"metadata": {key: about[key] for key in read if key in about}}
+
+
 def nothing(object: JsonObject) -> JsonObject:
     """Return no field: a planner reads only whether the object exists."""
     del object

@@ -11,7 +11,8 @@ from controller.reconcilers import postgresql_members as members
 from controller.reconcilers import postgresql_patroni as patroni
 from controller.reconcilers import postgresql_restore as restore
 from controller.reconcilers import postgresql_roles as roles
-from controller.reconcilers.claims import READS_CLASSES, Volumes, without_class
+from controller.reconcilers.backup_runs import keep_job
+from controller.reconcilers.claims import READS_CLASSES, Volumes, keep_claim, without_class
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.postgresql_instances import (
     SERVICE_ORIGIN,
@@ -297,8 +298,8 @@ POSTGRESQL = PlannedKind(
         Reads(ENDPOINTS, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_annotations),
         Reads(ENDPOINT_SLICE, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_labels),
         Reads(SERVICE, {"instance": by_label(INSTANCE)}, OF_OURS, patroni.keep_labels),
-        Reads(CLAIM, {"instance": by_label(INSTANCE)}, OF_OURS),
-        Reads(JOB, {"instance": by_label(INSTANCE)}, OF_OURS),
+        Reads(CLAIM, {"instance": by_label(INSTANCE)}, OF_OURS, keep_claim),
+        Reads(JOB, {"instance": by_label(INSTANCE)}, OF_OURS, keep_job),
         Reads(BACKUP, {restore.INDEX: by_name}),
         READS_CLASSES,
     ),

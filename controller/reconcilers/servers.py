@@ -13,6 +13,7 @@ from config.quantities import MILLI
 from controller.reconcilers.claims import (
     Requested,
     amount,
+    keep_claim,
     largest,
     new_template,
     origin,
@@ -93,7 +94,7 @@ def _by_server(claim: JsonObject) -> Iterator[str]:
 
 
 READS_CLAIMS = Reads(
-    CLAIM, {INDEX: _by_server}, ",".join("=".join(each) for each in MANAGED.items())
+    CLAIM, {INDEX: _by_server}, ",".join("=".join(each) for each in MANAGED.items()), keep_claim
 )
 
 

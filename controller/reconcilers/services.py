@@ -6,6 +6,7 @@ from config.api.components import ServiceWorkload
 from config.service_order import COMPONENTS, faults_of, ordered
 from controller.reconcilers.component import Component, ComponentsParent, without
 from controller.reconcilers.components import WORKLOAD, workload
+from controller.reconcilers.indexes import keep_metadata
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.runtime.kind import Reads
 from controller.runtime.plan import Problem
@@ -32,7 +33,7 @@ def by_uid(parent: JsonObject) -> Iterator[str]:
     yield parent["metadata"]["uid"]
 
 
-READS_SERVICES = Reads(DEPLOYMENT, {INDEX: _by_stack})
+READS_SERVICES = Reads(DEPLOYMENT, {INDEX: _by_stack}, fields=keep_metadata)
 
 
 def services(

@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from controller.runtime.cache_filter import CacheFilter
+from controller.runtime.cache_filter import MAX_UNREQUESTED, MAX_UNREQUESTED_EACH, CacheFilter
+from kube.budget import ByteBudget
 from kube.client import Client
 from kube.index import IndexFunction
 from kube.resource import JsonObject, Resource
 from kube.store import Change, Entry, Store
 from kube.watch import Watch
+
+OWNERS_FIRST = 5.0  # seconds; afterwards the other caches do not wait for them any longer
 
 
 class Cache:
@@ -20,16 +24,21 @@ class Cache:
         client: Client,
         resource: Resource,
         namespaces: Sequence[str],
+        budget: ByteBudget,
         **selected: Any,
     ) -> None:
         """Watch all namespaces, or some of them with a watch each.
 
-        `selected` are the options of a Watch.
+        `budget` limits the children that no plan has requested. `selected` are the options of a
+        Watch.
         """
         self.resource = resource
         self.filter = CacheFilter()
         watched = (namespaces if resource.namespaced else ()) or (None,)
-        self.stores = {each: Store(resource, self.filter.keep) for each in watched}
+        self.stores = {
+            namespace: Store(resource, self.filter.keep, self.filter.is_child, budget)
+            for namespace in watched
+        }
         self.watches = [
             Watch(client, resource, store, namespace=namespace, **selected)
             for namespace, store in self.stores.items()
@@ -47,6 +56,10 @@ class Cache:
     def get(self, key: str) -> JsonObject | None:
         """Return a private copy of one object, or None."""
         return self._store(key).get(key)
+
+    def request(self, key: str) -> bool:
+        """Keep a child from now on; return whether it must be read, since the cache omits it."""
+        return self._store(key).request(key)
 
     def index(self, name: str, value: str) -> Iterator[str]:
         """Yield the keys of the objects that an index has under `value`."""
@@ -117,6 +130,7 @@ class Caches:
         self._client = client
         self.namespaces = tuple(namespaces)
         self._caches: dict[object, Cache] = {}
+        self._budget = ByteBudget(self._max_unrequested)
         self._running = False
 
     def __iter__(self) -> Iterator[Cache]:
@@ -161,15 +175,34 @@ class Caches:
         return cache
 
     async def run(self) -> None:
-        """List and watch everything until cancelled.
+        """List and watch everything until cancelled: first the reconciled objects.
 
-        Return at once if there are no caches.
+        How many there are decides how much is kept of their children. Return at once if there are
+        no caches.
         """
         self._running = True
+        owners = self._owners()
         async with asyncio.TaskGroup() as group:
-            for cache in self:
-                for watch in cache.watches:
-                    group.create_task(watch.run(), name=f"watch {cache.resource.plural}")
+            self._watch(group, owners)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(OWNERS_FIRST):
+                    for store in (store for cache in owners for store in cache.stores.values()):
+                        await store.known.wait()
+            self._watch(group, [cache for cache in self if cache not in owners])
+
+    def _watch(self, group: asyncio.TaskGroup, caches: Sequence[Cache]) -> None:
+        for cache in caches:
+            for watch in cache.watches:
+                group.create_task(watch.run(), name=f"watch {cache.resource.plural}")
+
+    def _owners(self) -> list[Cache]:
+        """Return the caches of the objects whose children are kept."""
+        kinds = {kind for cache in self for kind in cache.filter.owners}
+        return [cache for cache in self if (cache.resource.group, cache.resource.kind) in kinds]
+
+    def _max_unrequested(self) -> int:
+        owners = sum(len(store) for cache in self._owners() for store in cache.stores.values())
+        return MAX_UNREQUESTED + owners * MAX_UNREQUESTED_EACH
 
     async def synced(self) -> None:
         """Wait until all caches are synced."""
@@ -188,7 +221,7 @@ class Caches:
                 raise RuntimeError(
                     f"{resource.plural} are not watched: ask for caches before the manager runs"
                 )
-            self._caches[key] = Cache(self._client, resource, **options)
+            self._caches[key] = Cache(self._client, resource, budget=self._budget, **options)
         return self._caches[key]
 
 

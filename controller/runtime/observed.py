@@ -43,25 +43,32 @@ class Snapshot(Observed):
     ) -> None:
         self.settings = settings
         self.obstacles = {}
-        self._request = request
+        self.request = request
         self._key = request.key
         self._kind = kind
         self._caches = caches
         self._objects: dict[tuple[Resource, str], JsonObject | None] = {}
         # Keys of objects that are newer than the caches:
         self._answered: dict[Resource, set[str]] = {}
+        self.omitted: set[tuple[Resource, str]] = set()
+        """The requested children that the caches omit, until they are recorded."""
 
     @property
     def owner(self) -> Owner | None:
         """The reconciled object; None if it was deleted."""
         stored = self.get(self._kind.resource, self._key)
-        return None if stored is None else Owner(self._request, self._kind.resource, stored)
+        return None if stored is None else Owner(self.request, self._kind.resource, stored)
 
     def child(
         self, resource: Resource, name: str, namespace: str | None = None
     ) -> JsonObject | None:
         """Return a child of the object; None if there is none, or if another owner has the name."""
-        found = self.get(resource, resource.key(self._request.namespace or namespace, name))
+        key = resource.key(self.request.namespace or namespace, name)
+        is_omitted = self._caches[resource].request(key)
+        if is_omitted and key not in self._answered.get(resource, ()):
+            self.omitted.add((resource, key))
+            return None
+        found = self.get(resource, key)
         owner = self.get(self._kind.resource, self._key)
         return found if found and owner and is_controlled_by(found, owner) else None
 
@@ -80,11 +87,11 @@ class Snapshot(Observed):
             answer = self._objects[resource, key]
             is_found = answer is not None and value in values_of(indexes[index], answer)
             (keys.add if is_found else keys.discard)(key)
-        near = {None, self._request.namespace}
+        near = {None, self.request.namespace}
         found = (
             self.get(resource, key)
             for key in sorted(keys)
-            if self._request.namespace is None or ReconcileRequest.of(key).namespace in near
+            if self.request.namespace is None or ReconcileRequest.of(key).namespace in near
         )
         return [each for each in found if each is not None]
 
@@ -105,6 +112,7 @@ class Snapshot(Observed):
             object["metadata"].pop("managedFields", None)
         if object is not None and is_secret(resource):
             object = {field: object[field] for field in ("apiVersion", "kind", "metadata")}
+        self.omitted.discard((resource, key))
         self._objects[resource, key] = object
         self._answered.setdefault(resource, set()).add(key)
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,7 +23,7 @@ from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot, live
 from controller.runtime.obstacles import waited_for
 from controller.runtime.ownership import NameTakenError, StillThereError
-from controller.runtime.plan import Event, Plan, Problem, Step
+from controller.runtime.plan import Apply, CreateOnly, Event, Plan, Problem, Step
 from controller.runtime.status import Failure
 from controller.runtime.status_writer import StatusWriter
 from controller.runtime.types import ReconcileRequest, Result, RetryableError, TerminalError
@@ -86,7 +87,7 @@ class Reconciler:
             problem = statuses.unreadable(error)
             await self._write_unplanned(owner, problem)
             raise self._permanent(owner, problem) from error
-        plan = self.kind.plan(parsed, observed, now())
+        plan = await self._plan(parsed, observed)
         failures = (
             {}
             if plan.finalized or owner.is_deleting
@@ -104,7 +105,7 @@ class Reconciler:
                 self._other_installation(owner.request),
             )
             while await self._apply(plan, applier, failures):
-                plan = self.kind.plan(parsed, observed, now())  # now with the API server's answers
+                plan = await self._plan(parsed, observed)  # now with the API server's answers
             self._record(owner, events_of(applier.changes))
         if plan.finalized:
             unreleased = await self._set_finalizer(owner, present=False)
@@ -136,6 +137,25 @@ class Reconciler:
             )
         return observed
 
+    async def _plan(self, parsed: Any, observed: Snapshot) -> Plan:
+        """Return the plan; the children that it needs and the caches omit are read first."""
+        while True:
+            plan = self.kind.plan(parsed, observed, now())
+            for write in (write for step in plan.steps for write in step.writes):
+                if isinstance(write, Apply | CreateOnly):
+                    self._stored(observed, write.object)
+            if not observed.omitted:
+                return plan
+            for resource, key in list(observed.omitted):
+                self.expectations.blocked(observed.request, self.caches[resource], key)
+                observed.record(resource, key, await live(self.client, resource, key))
+
+    def _stored(self, observed: Snapshot, object: JsonObject) -> JsonObject | None:
+        """Return the stored state of a planned child."""
+        metadata = object["metadata"]
+        resource = self.kind.owned(object)
+        return observed.child(resource, metadata["name"], metadata.get("namespace"))
+
     async def _apply(self, plan: Plan, applier: Applier, failures: dict[str, Failure]) -> bool:
         """Execute the necessary writes of all steps that have not failed.
 
@@ -163,17 +183,12 @@ class Reconciler:
         if owner.is_deleting:
             return plan, {}
 
-        def stored(object: JsonObject) -> JsonObject | None:
-            metadata = object["metadata"]
-            resource = self.kind.owned(object)
-            return observed.child(resource, metadata["name"], metadata.get("namespace"))
-
-        waiting = waited_for(plan, stored)
+        waiting = waited_for(plan, partial(self._stored, observed))
         children = [child for step in waiting.values() for child in step]
         found = await self.explanations.explain(owner.request, [*plan.unexplained, *children])
         if found and plan.unexplained:
             observed.obstacles = found
-            plan = self.kind.plan(parsed, observed, now())
+            plan = await self._plan(parsed, observed)
         obstacles = {}
         for name, step in waiting.items():
             known = (found.get(child["metadata"]["uid"]) for child in step)

@@ -4,7 +4,10 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kube.budget import ByteBudget
 from kube.resource import Resource
 from kube.store import Change, OwnerReference, Store, entry_of
 from tests.kube.conftest import type_of
@@ -157,3 +160,63 @@ def test_a_list_may_read_a_version_by_a_newer_schema() -> None:
     assert change.new
     assert change.old.resource_version == change.new.resource_version
     assert (store.get("a/one") or {})["spec"] == {"size": 3}
+
+
+def is_claimed(object: dict[str, Any]) -> bool:
+    """Return whether an object names an owner."""
+    return "ownerReferences" in object["metadata"]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "put", "put", "unown", "remove", "request", "list"]),
+        st.sampled_from("abcde"),
+        st.integers(0, 600),
+    ),
+    max_size=40,
+)
+
+
+@given(steps=STEPS)
+def test_what_nobody_requested_fits_the_budget(steps: list[tuple[str, str, int]]) -> None:
+    """Whatever others store; requested objects are stored at their next change, until they end."""
+    budget = ByteBudget(lambda: 1_000)
+    stores = [Store(WIDGET, lambda _: None, is_claimed, budget) for _ in range(2)]
+    exist: list[dict[str, dict[str, Any]]] = [{}, {}]
+    requested: list[set[str]] = [set(), set()]
+    for version, (step, name, size) in enumerate(steps, start=1):
+        place, key = size % 2, f"a/{name}"
+        store, objects = stores[place], exist[place]
+        if step == "put":
+            owner = {"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": True}
+            about = {"ownerReferences": [owner]}
+            objects[key] = widget(name, version, metadata=about, data="x" * size)
+            store.put(dict(objects[key]))
+            assert (store.get(key) == objects[key]) or key not in requested[place]
+        elif step == "unown":
+            objects[key] = widget(name, version)
+            store.put(dict(objects[key]))
+            requested[place].discard(key)
+        elif step == "remove":
+            objects.pop(key, None)
+            store.remove(key)
+            requested[place].discard(key)
+        elif step == "request":
+            assert store.request(key) == (
+                key in objects and is_claimed(objects[key]) and store.get(key) is None
+            )
+            requested[place] |= {key} & {key for key in objects if is_claimed(objects[key])}
+        else:
+            objects.pop(key, None)
+            requested[place] &= objects.keys()
+            store.begin_listing()
+            for object in objects.values():
+                store.put(dict(object))
+            store.end_listing(version)
+        sizes = [
+            entry.size
+            for store, keys in zip(stores, requested, strict=True)
+            for key, entry in store.entries().items()
+            if key not in keys
+        ]
+        assert sum(sizes) == budget.used <= budget.limit()

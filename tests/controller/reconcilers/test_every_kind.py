@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import controller.runtime.cache
 from controller.reconcilers import planned_kinds
 from gatewright.testing import ApiServer
 from kube.resource import JsonObject, Resource
@@ -57,8 +58,12 @@ async def serving(case: Case, **metadata: Any) -> AsyncIterator[World]:
         yield world
 
 
-async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
+async def test_it_becomes_ready_and_stays_as_it_is(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`kubectl wait --for=condition=Ready` ends; another pass sends no write.
+
+    Nor does one in a controller whose caches have no room for the children.
 
     Children have their owner's label. Each has one controlling owner with blockOwnerDeletion,
     except claims and Patroni's state, which outlive their parent.
@@ -72,6 +77,10 @@ async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
         assert {each[0] for each in told} <= {"Normal"}
         assert ("Normal", "Ready", f"{stored['kind']} is ready") in told
         world.server.requests.clear()
+        await world.look()
+        assert (world.error, world.server.writes, world.events()) == (None, [], told)
+        monkeypatch.setattr(controller.runtime.cache, "MAX_UNREQUESTED", 0)
+        monkeypatch.setattr(controller.runtime.cache, "MAX_UNREQUESTED_EACH", 0)
         await world.look()
         assert (world.error, world.server.writes, world.events()) == (None, [], told)
     owner = {key: stored[key] for key in ("apiVersion", "kind")} | {

@@ -3,6 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+import pytest
+
+import controller.runtime.cache
 from controller.runtime.kind import Reads
 from controller.runtime.plan import Apply, Observed, Plan, Step
 from kube.resource import JsonObject
@@ -115,3 +118,62 @@ async def test_a_child_that_loses_its_owner_wakes_it(running: Running) -> None:
 def by_name(object: JsonObject) -> list[str]:
     """Index by name."""
     return [object["metadata"]["name"]]
+
+
+def claim(things: Things, name: str, owners: Any) -> None:
+    """Create a large ConfigMap that names another's parent as its controller."""
+    metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": owners}
+    things.server.create(CONFIGMAP, {"metadata": metadata, "data": {"large": LARGE}})
+
+
+async def test_objects_that_name_a_parent_are_cached_up_to_a_limit(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may name a parent; the children that it plans are cached all the same."""
+    monkeypatch.setattr(controller.runtime.cache, "MAX_UNREQUESTED", 2 * len(LARGE))
+    monkeypatch.setattr(controller.runtime.cache, "MAX_UNREQUESTED_EACH", 0)
+    async with running(plan) as things:
+        things.create()
+        owners = (await things.until(CONFIGMAP, "thing"))["metadata"]["ownerReferences"]
+        for number in range(5):
+            claim(things, f"n{number}", owners)
+        things.server.close_watches()
+        claim(things, "n5", [{**owners[0], "uid": "of-nobody"}])
+        await things.until_quiet()
+        assert {each for each in kept(things) if each.startswith("n")} == {"n0"}
+        assert "thing" in kept(things)
+        things.server.delete(CONFIGMAP, "n0", NAMESPACE)
+        things.server.change(CONFIGMAP, "n4", {"data": {"a": "b"}}, NAMESPACE)
+        await things.until_quiet()
+        assert {each for each in kept(things) if each.startswith("n")} == {"n4"}
+
+
+async def test_a_child_that_the_cache_omits_is_read_and_kept_right(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a start, others' objects may take all the room; no child is written without a need."""
+    monkeypatch.setattr(controller.runtime.cache, "MAX_UNREQUESTED", 0)
+    monkeypatch.setattr(controller.runtime.cache, "MAX_UNREQUESTED_EACH", 0)
+
+    def plan_sized(thing: Thing, observed: Observed, now: datetime) -> Plan:
+        del now
+        name, size = thing.metadata["name"], str(thing.spec.size)
+        child = observed.child(CONFIGMAP, name)
+        is_ready = child is not None and child["data"]["size"] == size
+        return Plan((Step("copy", [Apply(configmap(name, size=size))], ready=is_ready),), Status())
+
+    async with running(plan_sized) as things:
+        things.create()
+        await things.until_ready()
+    things.server.requests.clear()
+    async with running(plan_sized) as things:
+        await things.until_quiet()
+        assert [each for each in things.writes() if "marker" not in each] == []
+        assert "thing" not in kept(things)
+        things.server.delete(CONFIGMAP, "thing", NAMESPACE)  # the first that is heard of it
+        await things.until(CONFIGMAP, "thing")
+        things.server.change(CONFIGMAP, "thing", {"data": {"size": "9"}}, NAMESPACE)
+        await things.until(CONFIGMAP, "thing", lambda child: child["data"]["size"] == "1")
+        await things.until_quiet()
+        assert "thing" in kept(things)
+        await things.until_ready()
