@@ -41,10 +41,12 @@ def refusal(type: str, version: str, data: str) -> IncompatibleVersion | None:
         return _of_queue(type, version, data)
     if version == data:
         return None
-    cannot_open = f"which PostgreSQL {version} cannot open"
-    why = "and upgrades are not supported" if _is_later(version, data) else cannot_open
-    rule = f"the data is of PostgreSQL {data}, {why}"
-    return IncompatibleVersion(rule, f"set it back to {data}, or move a dump to a new database")
+    rule, back = f"the data is of PostgreSQL {data}", f"set it back to {data}"
+    if _is_later(version, data):
+        fix = f"{back}, and restore a Backup into a new PostgreSQL by spec.restoreFrom"
+        return IncompatibleVersion(f"{rule}, and upgrades are not supported", fix)
+    fix = f"{back}, or move a dump to a new database"
+    return IncompatibleVersion(f"{rule}, which PostgreSQL {version} cannot open", fix)
 
 
 def denial(type: str, version: str, data: str) -> IncompatibleVersion | None:

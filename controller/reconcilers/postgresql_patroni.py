@@ -59,6 +59,8 @@ SETTINGS = {
     "primary_start_timeout": 0,
     "synchronous_mode": True,
 }
+# Commits wait this long for a standby whose node is gone; by default, a minute.
+TIMEOUTS = {"wal_sender_timeout": "15s", "wal_receiver_timeout": "15s"}
 ON_DELETE: JsonObject = {"type": "OnDelete"}
 HOLD: JsonObject = {"type": "RollingUpdate", "rollingUpdate": {"partition": MAX_INSTANCES}}
 MEBI = 2**20 * MILLI  # in thousandths of a byte
@@ -164,7 +166,8 @@ def settings(database: PostgreSQL) -> str:
         kept = {"wal_keep_size": f"{keep}MB"}
     else:
         kept = {"wal_keep_segments": str(keep // 16)}
-    parameters = {"max_wal_size": f"{keep * 2}MB", **kept, **database.spec.parameters}
+    own = {"max_wal_size": f"{keep * 2}MB", **kept, **TIMEOUTS}
+    parameters = {**own, **database.spec.parameters}
     postgresql = {"use_pg_rewind": True, "use_slots": True, "parameters": parameters}
     strict = {"synchronous_mode_strict": True} if database.spec.synchronous == "Required" else {}
     return json.dumps({**SETTINGS, **strict, "postgresql": postgresql}, sort_keys=True)

@@ -175,7 +175,7 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", "postgresql/shop", "--for=jsonpath={.status.phase}=Failed", "--timeout=30s")
     assert ready(laptop, namespace) == (
         "False Refused: spec.version: 17; the data is of PostgreSQL 16, and upgrades are not supported. Set it back to "
-        "16, or move a dump to a new database; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
+        "16, and restore a Backup into a new PostgreSQL by spec.restoreFrom; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
     )
     assert (
         kubectl("get", "statefulset/shop", "-o=jsonpath={..containers[0].image}")
