@@ -106,8 +106,9 @@ class Settings(BaseModel):
     policies: PolicyPaths = Field(
         [], description="policy sets: names of presets, YAML files, or directories of them"
     )
-    policies_config_map: str | None = Field(
-        None, description="ConfigMap with policy sets, in Gatewright's namespace; it is watched"
+    policies_config_map: NameList = Field(
+        [],
+        description="ConfigMaps with policy sets or cases, in Gatewright's namespace; watched",
     )
     preset_cases: PresetNames = Field(
         [], description="presets whose cases must pass before any policy is in force"

@@ -46,7 +46,7 @@ def command(settings: Settings) -> int:
     Policies and certificate come from a ConfigMap and a Secret, which are watched, or from files,
     which are read again when they change. Until there is a certificate, the webhook is not ready.
     """
-    if settings.policies_config_map is not None and not settings.cluster:
+    if settings.policies_config_map and not settings.cluster:
         raise click.UsageError("--policies-config-map needs a cluster; leave out --no-cluster")
     pair = _pair_files(settings)
     if settings.client_names and settings.client_ca is None:

@@ -1,6 +1,6 @@
-"""The policies in force: of files and a ConfigMap, overridden by policy objects."""
+"""The policies in force: of files and ConfigMaps, overridden by policy objects."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from config.settings import Settings
 from gatewright.processes.planners import planners_of
@@ -22,9 +22,9 @@ def policies_of(
     stores: Iterable[Store],
     home: str | None,
     controller_user: ControllerUser | None = None,
-    config_map: WatchedObject | None = None,
+    config_maps: Sequence[WatchedObject] = (),
 ) -> Policies:
-    """Return the policies of files, of a ConfigMap and of the objects in `stores`.
+    """Return the policies of files, of ConfigMaps and of the objects in `stores`.
 
     No policy is in force before all of these have been read, and the cases that they carry pass.
 
@@ -40,7 +40,7 @@ def policies_of(
         found = in_force(policies, catalogue(), home, exceptions)
         return Engine(found, planners, converted=True, before=before)
 
-    proofs = Proofs(settings, catalogue(), home or HOME, config_map)
+    proofs = Proofs(settings, catalogue(), home or HOME, config_maps)
     objects = PolicyObjects(stores, catalogue(), metrics, home or HOME, proofs.prove_object)
     policies = Policies(
         settings.policies,
@@ -48,7 +48,7 @@ def policies_of(
         build,
         objects,
         metrics,
-        config_map,
+        config_maps,
         proofs.carried,
     )
     policies.refresh()

@@ -70,7 +70,7 @@ class PolicyTasks:
         self.enforcement: EnforcementProbe | None = None
         self._after_policies: list[tuple[Controller, ReconcileRequest]] = []
         self._refused = refused_policies(
-            partial(_carrier, policies.config_map, manager.election),
+            partial(_carrier, policies.config_maps, manager.election),
             lambda: policies.refused,
             manager.recorder,
             manager.metrics,
@@ -208,12 +208,12 @@ class PolicyTasks:
         return self._audit.totals.get(key, {})
 
 
-def _carrier(config_map: WatchedObject | None, election: Election | None) -> JsonObject | None:
+def _carrier(config_maps: Sequence[WatchedObject], election: Election | None) -> JsonObject | None:
     """Return the object for events about policies without an object of their own."""
-    if config_map is None:
+    if not config_maps:
         return None if election is None else election.lease
     try:
-        return {**config_map.get(), "apiVersion": "v1", "kind": "ConfigMap"}
+        return {**config_maps[0].get(), "apiVersion": "v1", "kind": "ConfigMap"}
     except AbsentError:
         return None
 

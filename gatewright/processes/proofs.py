@@ -37,15 +37,15 @@ class Proofs:
         settings: Settings,
         catalogue: Catalogue,
         home: str,
-        config_map: WatchedObject | None = None,
+        config_maps: Sequence[WatchedObject] = (),
     ) -> None:
-        """Take the paths and presets of the settings, the built-in policies, and a ConfigMap.
+        """Take the paths and presets of the settings, the built-in policies, and ConfigMaps.
 
         Exceptions from cluster policies are in the namespace `home`.
         """
         self._paths: Sequence[Path] = settings.policies
         self._catalogue = catalogue
-        self._config_map = config_map
+        self._config_maps = config_maps
         self._home = home
         named = {name for name, path in presets().items() if path in self._paths}
         self._presets = sorted({*named, *settings.preset_cases})
@@ -53,11 +53,11 @@ class Proofs:
         self._denied: dict[str, list[JsonObject]] = {}  # by policy object; "" for the set
 
     def read(self) -> PolicySet:
-        """Return the policies of files and the ConfigMap, whose cases pass.
+        """Return the policies of files and the ConfigMaps, whose cases pass.
 
         Raises ValueError or OSError.
         """
-        documents = documents_of(self._paths, self._config_map)
+        documents = documents_of(self._paths, self._config_maps)
         found = read(documents, self._catalogue)
         if not self._are_presets_proved:
             self._prove(

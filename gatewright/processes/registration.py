@@ -129,12 +129,11 @@ def _policies(settings: Settings, manager: Manager, home: str) -> Policies:
     metrics = WebhookMetrics(CollectorRegistry())  # not exposed here: the webhook exposes its own
     caches = [manager.caches.of(resource, optional=True) for resource in RESOURCES]
     stores = [store for cache in caches for store in cache.stores.values()]
-    config_map = None
-    if settings.policies_config_map is not None:
-        name = settings.policies_config_map
+    config_maps = list[WatchedObject]()
+    for name in settings.policies_config_map:
         (watch,) = manager.caches.one(CONFIG_MAP, name, home).watches
-        config_map = WatchedObject(watch, home, name)
-    return policies_of(settings, metrics, stores, home, config_map=config_map)
+        config_maps.append(WatchedObject(watch, home, name))
+    return policies_of(settings, metrics, stores, home, config_maps=config_maps)
 
 
 def _certificates(settings: Settings, manager: Manager, home: str) -> Certificates:

@@ -86,7 +86,7 @@ async def webhook_of(
     metrics = WebhookMetrics(observed.registry)
     stores = list[Store]()
     source: PairFiles | PairSecret | None = pair
-    config_map: WatchedObject | None = None
+    config_maps = list[WatchedObject]()
     background: dict[str, Background] = {}
     home = settings.namespace
     look_ups: dict[str, LookUpFunction] = dict(WITHOUT_CLUSTER)
@@ -103,10 +103,9 @@ async def webhook_of(
         if source is None:
             secret = WatchedObject.of(client, SECRET, home, settings.tls_secret)
             source, background["serving certificate"] = PairSecret(secret), secret.run
-        if settings.policies_config_map is not None:
-            name = settings.policies_config_map
-            config_map = WatchedObject.of(client, CONFIG_MAP, home, name)
-            background["policies' ConfigMap"] = config_map.run
+        for name in settings.policies_config_map:
+            config_maps.append(WatchedObject.of(client, CONFIG_MAP, home, name))
+            background[f"ConfigMap {name}"] = config_maps[-1].run
     if source is None:
         raise ValueError("a serving certificate from a Secret needs a cluster")
     serving = ServingCertificate(
@@ -116,7 +115,7 @@ async def webhook_of(
         minimum_version=TLS_VERSIONS[settings.tls_minimum],
     )
     callers = Callers(settings.client_names) if settings.client_ca else None
-    policies = policies_of(settings, metrics, stores, home, controller_user, config_map)
+    policies = policies_of(settings, metrics, stores, home, controller_user, config_maps)
     look_ups[IN_FORCE] = lambda _: policies.engine.policies if policies.engine else ()
     if settings.cluster:
         look_ups[WIDENED_BY] = _forecast(policies, home)

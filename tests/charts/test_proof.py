@@ -27,6 +27,22 @@ def test_cases_are_beside_the_policies_that_they_test(render):
     }
 
 
+def test_cases_in_config_maps_of_your_own_are_watched_by_both_processes(render):
+    """They may watch each by its name, and no other."""
+    objects = render("policies.caseConfigMaps={one,two}")
+    names = ["gatewright-policies", "one", "two"]
+    for name in (CONTROLLER, WEBHOOK):
+        assert f"--policies-config-map={','.join(names)}" in objects.arguments(name)
+    watched = [
+        rule["resourceNames"]
+        for (kind, _), object in objects.items()
+        if kind == "Role"
+        for rule in object["rules"]
+        if rule["resources"] == ["configmaps"] and rule["verbs"] == ["list", "watch"]
+    ]
+    assert watched == [names, names]
+
+
 def test_measuring_enforcement_needs_one_right(render):
     """It may list namespaces, and create what its kinds create; a value turns it off."""
     objects = render()

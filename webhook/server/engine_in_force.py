@@ -35,7 +35,7 @@ log = logging.getLogger("gatewright.webhook.policies")
 
 
 class Policies:
-    """Policies from files, a ConfigMap, and cluster objects, which replace the others by name.
+    """Policies from files, ConfigMaps, and cluster objects, which replace the others by name.
 
     `engine` is None until everything has been read. Each review is judged by one engine, and so by
     one consistent set.
@@ -48,10 +48,10 @@ class Policies:
         build: Callable[[PolicySet, Engine | None], Engine],
         objects: PolicyObjects,
         metrics: WebhookMetrics,
-        config_map: WatchedObject | None = None,
+        config_maps: Sequence[WatchedObject] = (),
         carried: Callable[[], Sequence[JsonObject]] = tuple,
     ) -> None:
-        """Take the files at `paths`, and a ConfigMap, both of which `read` reads.
+        """Take the files at `paths`, and ConfigMaps, all of which `read` reads.
 
         `carried` returns objects that are denied, of cases that policies carry. `build` takes the
         engine before, whose indexes it uses again.
@@ -67,7 +67,7 @@ class Policies:
         """Policies that only the engine before had, and those that only this one has."""
         self.objects = objects
         self.carried = carried
-        self.config_map = config_map
+        self.config_maps = config_maps
         self._read = read
         self._build = build
         self._metrics = metrics
@@ -78,12 +78,12 @@ class Policies:
         self._is_stale = True  # whether the engine was built from older policies
         self._problem: str | None = "not loaded yet"
         self.refused: WhyNotInForce | None = None
-        """Why the newest content of the files and the ConfigMap is not in force."""
+        """Why the newest content of the files and the ConfigMaps is not in force."""
         self._changed = asyncio.Event()
         objects.subscribe(self._changed.set)
-        if config_map is None:
+        if not config_maps:
             self._read_if_changed()
-        else:
+        for config_map in config_maps:
             config_map.subscribe(self._changed.set)
 
     def refresh(self) -> None:
@@ -168,12 +168,13 @@ class Policies:
 
     def _unknown(self) -> str | None:
         """Return what must still be read before there is a set, or None."""
-        if self.config_map is not None and not self.config_map.is_known:
-            return f"{self.config_map}: {self.config_map.absence()}"
+        for config_map in self.config_maps:
+            if not config_map.is_known:
+                return f"{config_map}: {config_map.absence()}"
         return None if self.objects.are_known else "policy objects of the cluster: not read yet"
 
     def _read_if_changed(self) -> None:
-        before, self._seen = self._seen, digest_of(self._paths, self.config_map)
+        before, self._seen = self._seen, digest_of(self._paths, self.config_maps)
         if self._seen == before and self._written is not None:
             return
         if self._seen == before and self.refused is not None:

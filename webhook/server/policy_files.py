@@ -1,7 +1,8 @@
-"""Reads the policy set from files and a watched ConfigMap; an empty file or key is an error."""
+"""Reads the policy set from files and watched ConfigMaps; an empty file or key is an error."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import orjson
@@ -19,35 +20,36 @@ from webhook.policy_sets.policy_set import PolicySet, read
 
 
 def policy_set_of(
-    paths: Sequence[Path], catalogue: Catalogue, config_map: WatchedObject | None = None
+    paths: Sequence[Path], catalogue: Catalogue, config_maps: Iterable[WatchedObject] = ()
 ) -> PolicySet:
-    """Return the policies and exceptions of files, directories and a ConfigMap.
+    """Return the policies and exceptions of files, directories and ConfigMaps.
 
     Raises DocumentError if a file cannot be read, or is empty, since it may be half-written;
-    PolicySetError if an object is invalid; AbsentError if the ConfigMap does not exist. A directory
+    PolicySetError if an object is invalid; AbsentError if a ConfigMap does not exist. A directory
     may be empty: deleting a file removes its policies. The keys of a ConfigMap are treated like
     files.
     """
-    return read(documents_of(paths, config_map), catalogue)
+    return read(documents_of(paths, config_maps), catalogue)
 
 
-def documents_of(paths: Iterable[Path], config_map: WatchedObject | None = None) -> list[Document]:
-    """Return the documents of files, directories and a ConfigMap, case files included.
+def documents_of(
+    paths: Iterable[Path], config_maps: Iterable[WatchedObject] = ()
+) -> list[Document]:
+    """Return the documents of files, directories and ConfigMaps, case files included.
 
     Raises DocumentError or AbsentError as `policy_set_of`.
     """
-    return [*_documents(paths), *(_documents_in(config_map) if config_map else ())]
+    return [*_documents(paths), *chain.from_iterable(map(_documents_in, config_maps))]
 
 
-def digest_of(paths: Iterable[Path], config_map: WatchedObject | None) -> bytes:
-    """Return a digest of what files and a ConfigMap hold, or that they do not exist.
+def digest_of(paths: Iterable[Path], config_maps: Iterable[WatchedObject]) -> bytes:
+    """Return a digest of what files and ConfigMaps hold, or that they do not exist.
 
     Content is read again each time: when the kubelet swaps a mounted volume it renames a link above
     the files, and no event and no modification time of the files themselves tells of it.
     """
     contents = [_content(path) for path in _files(paths)]
-    if config_map is not None:
-        contents.append(_data(config_map))
+    contents += map(_data, config_maps)
     return hashlib.sha256(b"".join(contents)).digest()
 
 

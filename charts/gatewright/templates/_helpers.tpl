@@ -56,9 +56,14 @@ Takes a dict of policy, action and failurePolicy.
 {{- if and .Values.webhook.enabled (or .Values.certManager.enabled .Values.webhook.certManager.enabled) }}true{{ end }}
 {{- end }}
 
+{{/* The ConfigMaps with policies and cases. */}}
+{{- define "gatewright.policyConfigMaps" -}}
+{{- prepend .Values.policies.caseConfigMaps (include "gatewright.policies" .) | join ", " }}
+{{- end }}
+
 {{/* The arguments by which a process reads policies, and proves them by the cases of their presets. */}}
 {{- define "gatewright.policyArguments" -}}
-- --policies-config-map={{ include "gatewright.policies" . }}
+- --policies-config-map={{ include "gatewright.policyConfigMaps" . | replace ", " "," }}
 {{- with without (.Values.policies.preset | join ", " | splitList ", ") "none" }}
 - --preset-cases={{ join "," . }}
 {{- end }}
@@ -361,6 +366,6 @@ capabilities:
 {{- define "gatewright.policiesRule" -}}
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [{{ include "gatewright.policies" . }}]
+  resourceNames: [{{ include "gatewright.policyConfigMaps" . }}]
   verbs: [list, watch] # restricted by name: a watch of one object
 {{- end }}

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -44,13 +45,15 @@ def config_map(**data: str) -> dict:
 class Replica:
     """One process with the policies of the ConfigMap, which it follows."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, *names: str) -> None:
         self.registry = CollectorRegistry()
         self.reported: list[WhyNotInForce | None] = []
-        self.source = WatchedObject.of(client, CONFIG_MAP, NAMESPACE, NAME)
+        self.sources = [
+            WatchedObject.of(client, CONFIG_MAP, NAMESPACE, name) for name in (NAME, *names)
+        ]
         metrics = WebhookMetrics(self.registry)
         self.policies: Policies = policies_of(
-            Settings(), metrics, [], NAMESPACE, config_map=self.source
+            Settings(), metrics, [], NAMESPACE, config_maps=self.sources
         )
 
     async def follow(self) -> None:
@@ -90,20 +93,27 @@ async def server() -> AsyncIterator[FakeApiServer]:
         yield fake
 
 
+@asynccontextmanager
+async def following(*replicas: Replica) -> AsyncIterator[None]:
+    """Run these processes while the context lasts."""
+    running = [
+        asyncio.create_task(work)
+        for replica in replicas
+        for work in (*(source.run() for source in replica.sources), replica.follow())
+    ]
+    yield
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+
 @pytest.fixture
 async def replicas(server: FakeApiServer) -> AsyncIterator[tuple[Replica, Replica]]:
     """Two processes."""
     async with Client(server.endpoint) as client:
         both = Replica(client), Replica(client)
-        running = [
-            asyncio.create_task(each)
-            for replica in both
-            for each in (replica.source.run(), replica.follow())
-        ]
-        yield both
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        async with following(*both):
+            yield both
 
 
 @pytest.fixture
@@ -230,6 +240,23 @@ async def test_a_set_is_in_force_once_its_cases_pass(server, replica):
     await replica.until_refused(2)
     assert (replica.names(), replica.policies.ready()) == ({"few"}, None)
     assert 'case "two": expected allowed' in replica.policies.in_force()
+
+
+async def test_cases_may_have_a_config_map_of_their_own(server):
+    """They are about the set of the other one; nothing is in force before there are both."""
+    async with Client(server.endpoint) as client:
+        replica = Replica(client, "our-cases")
+        async with following(replica):
+            server.create(CONFIG_MAP, config_map(preset=written("few")))
+            await replica.until_ready_says("ConfigMap gatewright-system/our-cases: does not exist")
+            own = {"metadata": {"name": "our-cases", "namespace": NAMESPACE}}
+            server.create(CONFIG_MAP, {**own, "data": {"cases.yaml": CASES % 2}})
+            await replica.until_in_force("few")
+            data = {"data": {"cases.yaml": CASES % 200}}
+            server.change(CONFIG_MAP, "our-cases", data, NAMESPACE)
+            failed = "ConfigMap gatewright-system/our-cases: cases.yaml:2: case"
+            await eventually(lambda: failed in replica.policies.in_force())
+            assert replica.names() == {"few"}
 
 
 async def test_a_refused_set_is_reported_once_with_its_reason(server, replica):
