@@ -135,6 +135,7 @@ async def _run(plane: ControlPlane, directory: Path, stack: AsyncExitStack, numb
         print(f"| {name} | {', '.join(sorted(set(statuses(each))))} | {seconds:.0f} s |")
     for task in tasks:
         task.cancel()
+    await asyncio.gather(*(each.register() for each in measured))  # its end deletes each
     return max(took) < LIMIT
 
 
