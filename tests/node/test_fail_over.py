@@ -356,7 +356,8 @@ def test_a_lost_primary_is_replaced(database: Installation, figure: Figures, fau
     steps = FAULTS[fault](database, lost)
     next(steps)
     last = lambda: acknowledged(database)[-1][0]  # noqa: E731
-    database.until("a next row", lambda: last() > before[0] + 30)
+    begun = last()
+    database.until("rows after it", lambda: last() > begun + 30)
     next(steps, None)
     ready = ("readyReplicas", 3)
     status = lambda: database.cluster.get("postgresql/db", NAMESPACE)["status"]  # noqa: E731
