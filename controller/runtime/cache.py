@@ -24,13 +24,13 @@ class Cache:
         client: Client,
         resource: Resource,
         namespaces: Sequence[str],
-        budget: ByteBudget,
+        budget: ByteBudget | None = None,
         **selected: Any,
     ) -> None:
         """Watch all namespaces, or some of them with a watch each.
 
-        `budget` limits the children that no plan has requested. `selected` are the options of a
-        Watch.
+        `budget` limits the children that no plan has requested (default: no limit). `selected` are
+        the options of a Watch.
         """
         self.resource = resource
         self.filter = CacheFilter()
