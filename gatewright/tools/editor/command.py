@@ -43,7 +43,7 @@ def command(
             f"{error.name} is not installed; gatewright lsp needs pip install 'gatewright[lsp]'"
         ) from None
 
-    def policies(options: dict[str, Any], root: Path) -> EditorPolicies:
+    def policies(options: dict[str, Any], root: Path | None) -> EditorPolicies:
         if unknown := [name for name in options if name not in OPTIONS]:
             raise ValueError(f"unknown: {', '.join(unknown)}; known: {', '.join(OPTIONS)}")
         named = options.get("policies")
@@ -51,13 +51,14 @@ def command(
         if named is not None:
             if not isinstance(named, list):
                 raise ValueError("policies: must be a list")
-            paths = [policy_path(str(each), root) for each in named]
+            paths = [policy_path(str(each), root or Path()) for each in named]
             used = settings.model_copy(update={"policies": paths})
         return EditorPolicies(
             used,
             home or settings.namespace or HOME,
             str(options.get("namespace") or namespace),
             namespace_labels,
+            root,
         )
 
     language_server(policies).start_io()

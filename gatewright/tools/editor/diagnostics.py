@@ -1,6 +1,6 @@
 """Judge a text that is being typed: violations with their positions, pages and fixes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +9,7 @@ from config.documents import Document, DocumentError, documents_at, yaml_files
 from config.edits import TextEdit
 from config.faults import FaultsError, parse
 from config.positions import Position
+from config.schemas import CustomTypes
 from config.settings import Settings
 from gatewright.checks.check_report import problems_of
 from gatewright.checks.fixes import FixedText
@@ -17,6 +18,7 @@ from gatewright.explain.policy_pages import prose
 from gatewright.outputs import ReportedViolation, SubjectResult
 from gatewright.processes.planners import planners_of
 from gatewright.tools.editor.cel_places import cel_place
+from gatewright.tools.editor.definitions import Definitions
 from gatewright.tools.editor.yaml_parts import TextPart, documents_in, parts_of
 from webhook.engine.match import Labels
 from webhook.engine.planners import NO_PLANNERS
@@ -46,14 +48,23 @@ class EditorPolicies:
     """The policies in force in an editor; their files are read again when they change."""
 
     def __init__(
-        self, settings: Settings, home: str, namespace: str, labels: Mapping[str, Labels]
+        self,
+        settings: Settings,
+        home: str,
+        namespace: str,
+        labels: Mapping[str, Labels],
+        root: Path | None = None,
     ) -> None:
-        """Use these settings; `namespace` is the default namespace of objects."""
+        """Use these settings; `namespace` is the default namespace of objects.
+
+        Custom kinds are those that the files below `root` and the open texts define.
+        """
         self._settings = settings
         self._home = home
         self._namespace = namespace
         self._labels = labels
-        self._read: dict[Path, int] | None = None
+        self.definitions = Definitions(root)
+        self._read: tuple[dict[Path, int], int] | None = None
         self.in_force = PoliciesInForce.read((), home, NO_PLANNERS, datetime.now(UTC))
 
     def refresh(self) -> None:
@@ -67,25 +78,32 @@ class EditorPolicies:
             for path in self._settings.policies
             for file in yaml_files(path)
         }
+        self.definitions.refresh()
         now = datetime.now(UTC)
         self.in_force = replace(self.in_force, now=now)
-        if files != self._read:
-            self._read = files
+        if self._read != (files, self.definitions.version):
+            self._read = files, self.definitions.version
             documents = documents_at(self._settings.policies)
             planners = planners_of(self._settings, self._home)
-            self.in_force = PoliciesInForce.read(documents, self._home, planners, now)
+            custom = CustomTypes.of(each.value for each in self.definitions.besides())
+            self.in_force = PoliciesInForce.read(
+                documents, self._home, planners, now, custom=custom
+            )
             if problems := self.in_force.problems:
                 raise DocumentError("\n".join(map(str, problems)))
 
-    def judge(self, documents: Iterable[Document]) -> tuple[object, DocumentJudge]:
+    def judge(self, documents: Sequence[Document], source: str) -> tuple[object, DocumentJudge]:
         """Return the judge of the documents of one text, and a token of the policies it uses.
 
-        Policies look up objects among the documents.
+        Policies look up objects among the documents; custom kinds are defined in other files, too.
         """
-        in_force, known = self.in_force, known_of(documents, self._namespace, self._labels)
+        self.definitions.open(source, documents)
+        all_known = [*self.definitions.besides(source), *documents]
+        in_force, known = self.in_force, known_of(all_known, self._namespace, self._labels)
         judge = in_force.judge(known, self._namespace)
         needs = frozenset[str]().union(*(each.needs for each in in_force.engine.policies))
-        depends = in_force.engine, f"{in_force.now:%F %H}", known.seen_by(needs)
+        time, defined = f"{in_force.now:%F %H}", self.definitions.version
+        depends = in_force.engine, time, known.seen_by(needs), defined
         return depends, lambda document: in_force.result(judge(document))
 
     def page(self, violation: ReportedViolation) -> str:
@@ -118,7 +136,8 @@ class OpenText:
             old if isinstance(new, DocumentError) else new
             for old, new in zip(last, parsed, strict=True)
         ]
-        depends, judge = self.policies.judge([each for part in self._last for each in part])
+        documents = [each for part in self._last for each in part]
+        depends, judge = self.policies.judge(documents, self.source)
         before = self._results if depends == self._depends else {}
         self._depends, self._results = depends, {}
 

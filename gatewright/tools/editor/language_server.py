@@ -27,7 +27,7 @@ SEVERITIES = {
     "note": lsp.DiagnosticSeverity.Information,
 }
 FIX_ALL = "source.fixAll.gatewright"
-MakePolicies = Callable[[dict[str, Any], Path], EditorPolicies]
+MakePolicies = Callable[[dict[str, Any], Path | None], EditorPolicies]
 Shown = list[tuple[lsp.Diagnostic, EditorDiagnostic]]
 
 
@@ -48,7 +48,8 @@ class EditorSession:
     def begin(self, params: lsp.InitializeParams) -> None:
         """Read the policies that the editor names, or those of the command line."""
         options = params.initialization_options
-        root = Path(self.server.workspace.root_path or ".")
+        path = self.server.workspace.root_path
+        root = None if path is None else Path(path)
         try:
             self.policies = self.make_policies(options if isinstance(options, dict) else {}, root)
         except ValueError as error:
@@ -72,17 +73,28 @@ class EditorSession:
 
     def saved(self, _: lsp.DidSaveTextDocumentParams) -> None:
         """Judge every text again: the file may be one of the policies."""
-        for uri in self.texts:
-            self._soon(uri, 0)
+        if self.policies is not None:
+            self.policies.definitions.on_saved()
+        self._judge_all()
 
     def closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
         """Forget a text."""
         uri = params.text_document.uri
         if uri in self.tasks:
             self.tasks.pop(uri).cancel()
-        self.texts.pop(uri, None)
+        text = self.texts.pop(uri, None)
         self.shown.pop(uri, None)
         self._publish(uri, None)
+        if text is not None and self.policies is not None:
+            definitions, before = self.policies.definitions, self.policies.definitions.version
+            definitions.close(text.source)
+            if definitions.version != before:
+                self._judge_all()
+
+    def _judge_all(self, besides: str = "") -> None:
+        for uri in self.texts:
+            if uri != besides:
+                self._soon(uri, 0)
 
     def _soon(self, uri: str, pause: float) -> None:
         if uri in self.tasks:
@@ -102,7 +114,10 @@ class EditorSession:
             if str(error) != self.failure:
                 self.say(f"the previous policies stay in force: {error}")
             self.failure = str(error)
+        defined = self.policies.definitions.version
         found = await loop.run_in_executor(self.thread, opened.diagnostics, text)
+        if self.policies.definitions.version != defined:
+            self._judge_all(besides=uri)  # by the changed definitions of this text
         self.duration = time.perf_counter() - begin
         lines = document.lines
         self.shown[uri] = [

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -39,6 +40,31 @@ metadata: {name: mine}
 spec:
   match: {any: [{kinds: [Deployment]}]}
   validations: [{expression: "object.spec.replicas < 2 && objec.x", message: few}]
+"""
+GADGETS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.org}
+spec:
+  group: example.org
+  names: {kind: Gadget, plural: gadgets}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties: {spec: {type: object, properties: {%s: {type: integer}}}}
+"""
+ABOUT_GADGETS = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: gadgets}
+spec:
+  match: {any: [{kinds: [example.org/v1/Gadget]}]}
+  validations: [{expression: object.spec.sice < 2, message: few}]
 """
 FEW = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\nspec: {policy: replica-limits, params: {maximum: 4}}\n"
 PRODUCTION = {"policies": ["production"], "namespace": "production"}
@@ -207,6 +233,24 @@ async def test_changed_policies_are_in_force_once_they_are_saved(tmp_path):
             f"Gatewright: the previous policies stay in force: {policies}:4: ClusterAdmissionPolicy few: "
             'spec.params.maximun: unknown parameter; did you mean "maximum"?'
         )
+        assert await desk.of_version(1) == []
+
+
+async def test_custom_kinds_are_those_that_other_files_define(tmp_path):
+    """Those on disk, and those of open texts that are not saved; in the words of `check`."""
+    definition = tmp_path / "crds" / "gadgets.yaml"
+    definition.parent.mkdir()
+    definition.write_text(GADGETS % "size")
+    (tmp_path / "policy.yaml").write_text(ABOUT_GADGETS)
+    async with editor(tmp_path, policies=["baseline"]) as desk:
+        (shown,) = await desk.open("policy.yaml", ABOUT_GADGETS)
+        assert "undefined field 'sice' of 'spec'; did you mean \"size\"?" in shown.message
+        check = [COMMAND, "check", "--policies", "baseline", "-o", "json", "policy.yaml", "crds"]
+        run = partial(subprocess.run, check, cwd=tmp_path, capture_output=True, check=False)
+        done = await asyncio.to_thread(run)
+        (result,) = [each for each in json.loads(done.stdout)["results"] if each["violations"]]
+        assert shown.message == result["violations"][0]["message"]
+        await desk.open("crds/gadgets.yaml", GADGETS % "sice")
         assert await desk.of_version(1) == []
 
 
