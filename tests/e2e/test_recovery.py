@@ -98,6 +98,27 @@ def test_what_forbids_pods_is_in_the_condition_of_every_kind(
     )
 
 
+def test_a_child_that_a_quota_refuses_is_reported_and_created_later(
+    laptop: Laptop, namespace: str
+) -> None:
+    """The API server refuses the child itself; nobody has to touch its parent afterwards."""
+    quota = {
+        **named("v1", "ResourceQuota", "none"),
+        "spec": {"hard": {"count/deployments.apps": "0"}},
+    }
+    laptop.kubectl("apply", "-n", namespace, "-f-", input=quota)
+    hard = r"jsonpath={.status.hard.count/deployments\.apps}=0"
+    laptop.wait("resourcequota/none", hard, namespace)
+    widget = named("example.com/v1", "Widget", "gears", replicas=1)
+    laptop.kubectl("apply", "-n", namespace, "-f-", input=widget)
+    laptop.gatewright.until(
+        "the condition names the quota",
+        lambda: reasons(laptop, namespace, "widget", "exceeded quota: none", "Forbidden"),
+    )
+    laptop.kubectl("delete", "resourcequota", "none", "-n", namespace)
+    laptop.wait("widget/gears", "condition=Ready", namespace)
+
+
 def reasons(
     laptop: Laptop, namespace: str, kinds: str, text: str, reason: str = "FailedCreate"
 ) -> list[str]:
