@@ -17,10 +17,26 @@ def literal(value: Any) -> str:
     if isinstance(value, str):
         return "'" + json.dumps(value, ensure_ascii=False)[1:-1].replace("'", r"\'") + "'"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items()) + "}"
+        pairs = zip(map(literal, value), _items(list(value.values())), strict=True)
+        return "{" + ", ".join(f"{key}: {item}" for key, item in pairs) + "}"
     if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
+        return f"[{', '.join(_items(value))}]"
     return json.dumps(value)
+
+
+def _items(values: list[Any]) -> list[str]:
+    """Return the constants of a list or a map, which CEL wants to be of one type."""
+    is_mixed = len({_type(each) for each in values}) > 1
+    return [f"dyn({literal(each)})" if is_mixed else literal(each) for each in values]
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, dict | list):
+        items = value.values() if isinstance(value, dict) else value
+        types = {_type(each) for each in items}
+        inner = types.pop() if len(types) == 1 else "dyn"
+        return f"{type(value).__name__}({inner})"
+    return type(value).__name__
 
 
 def is_name(key: str) -> bool:

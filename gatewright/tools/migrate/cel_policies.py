@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gatewright.tools.migrate.cel_rules import cel_rules, with_pod_variable
+from gatewright.tools.migrate.cel_rules import cel_rules, with_variables
 from gatewright.tools.migrate.context import Context
 from gatewright.tools.migrate.kinds import KindNames
 from gatewright.tools.migrate.results import (
@@ -50,13 +50,16 @@ def convert_cel_policy(origin: Origin, context: Context) -> Iterator[ConvertedPo
     else:
         written = cel_rules(spec, of_pods=bool(controllers))
         written["validationActions"] = spec.get("validationActions") or ["Deny"]
-    with_pod_variable(written)
     if controllers:
         clauses[0]["kinds"] = ["Pod", *controllers]
+    with_variables(written, [kind for clause in clauses for kind in clause["kinds"]])
     written["match"] = {"any": clauses}
     if "failurePolicy" in spec:
         written["failurePolicy"] = spec["failurePolicy"]
-    yield ConvertedPolicy(origin, written, metadata["name"], metadata.get("namespace", ""))
+    # The API server ignores a namespace of a kind that has none.
+    is_namespaced = str(origin.value["kind"]).startswith("Namespaced")
+    namespace = metadata.get("namespace") or "default" if is_namespaced else ""
+    yield ConvertedPolicy(origin, written, metadata["name"], namespace)
 
 
 def _refuse_patch_of_several_types(

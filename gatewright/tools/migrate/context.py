@@ -8,10 +8,17 @@ from typing import Any
 from config.field_paths import value_at
 from gatewright.tools.migrate.kinds import KindNames
 from gatewright.tools.migrate.results import ConvertedPolicy, Origin, texts
+from kube.resource import group_version
 
-# Kinds that only the conversion of other documents needs.
 DESCRIBING = ("policies.kyverno.io", "metadata.gatekeeper.sh")  # prefixes of annotations
-KINDS = ("CustomResourceDefinition", "Namespace", "ConstraintTemplate", "Config")
+# Kinds that only the conversion of other documents needs.
+KINDS = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("v1beta1", "v1"),
+    ("", "Namespace"): ("v1",),
+    ("templates.gatekeeper.sh", "ConstraintTemplate"): ("v1alpha1", "v1beta1", "v1"),
+    ("config.gatekeeper.sh", "Config"): ("v1alpha1",),
+}
+"""Their known versions, by group and kind."""
 
 
 @dataclass(slots=True)
@@ -25,10 +32,12 @@ class Context:
     _excluded: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, value: Mapping[str, Any]) -> None:
-        """Read a ConstraintTemplate or the Config of Gatekeeper."""
+        """Read a ConstraintTemplate or the Config of Gatekeeper, of a known version."""
+        if not is_describing(value):
+            return
         if kind := self.kind_of_template(value):
             self.templates[kind] = value
-        elif str(value.get("apiVersion")).startswith("config.gatekeeper.sh/"):
+        elif value.get("kind") == "Config":
             for entry in (value.get("spec") or {}).get("match") or ():
                 for process in texts(entry.get("processes")):
                     self._excluded[process] += texts(entry.get("excludedNamespaces"))
@@ -55,6 +64,12 @@ class Context:
     def excluded_from(self, process: str) -> list[str]:
         """Return the namespaces that the Config excludes from one of Gatekeeper's processes."""
         return list(dict.fromkeys(self._excluded["*"] + self._excluded[process]))
+
+
+def is_describing(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is of a known version of one of `KINDS`."""
+    group, version = group_version(str(value.get("apiVersion")))
+    return version in KINDS.get((group, str(value.get("kind"))), ())
 
 
 def _annotations(value: Mapping[str, Any]) -> dict[str, Any]:

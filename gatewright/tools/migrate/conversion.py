@@ -1,5 +1,6 @@
 """Convert documents to policy objects; each is compiled before it counts as converted."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from config.documents import Document
 from config.faults import FaultsError
 from gatewright.tools.migrate.cel_policies import convert_cel_policy
 from gatewright.tools.migrate.conflicts import leave_out_conflicts
-from gatewright.tools.migrate.context import KINDS, Context
+from gatewright.tools.migrate.context import KINDS, Context, is_describing
 from gatewright.tools.migrate.exceptions import convert_exception
 from gatewright.tools.migrate.gatekeeper import convert_constraint
 from gatewright.tools.migrate.kinds import KindNames
@@ -30,6 +31,7 @@ from gatewright.tools.migrate.other_libraries import nearest
 from gatewright.tools.migrate.pod_security import convert_labels
 from gatewright.tools.migrate.results import (
     AS_IT_IS,
+    CORRECT,
     KEEP,
     OWN_RULE,
     ConvertedPolicy,
@@ -53,6 +55,7 @@ Converter = Callable[[Origin, Context], Iterable[ConvertedPolicy]]
 EXCEPTIONS = "PolicyException"
 OF_RULES = ("ClusterPolicy", "Policy")  # kinds whose rules are converted one by one
 ANY = "*"
+UNKNOWN_FUNCTION = re.compile(r"undeclared reference to '(\w+)\(\)'")
 
 
 class Source(NamedTuple):
@@ -146,7 +149,7 @@ class _Run:
         except NotEqualError as error:
             self._refuse(origin, str(error), error.nearest)
         except CompileError as error:
-            self._refuse(origin, f"its CEL is invalid: {error}")
+            self._refuse(origin, f"its CEL is invalid: {error}", CORRECT)
         except KeyError as error:
             self._skip(origin, f"it cannot be read: the field {error.args[0]} is missing")
         except (TypeError, AttributeError, ValueError):
@@ -158,24 +161,31 @@ class _Run:
         kind, whole = str(document.value.get("kind")), Origin(document, value=document.value)
         source = SOURCES.get(group)
         if source is None:
+            known = KINDS.get((group, kind))
             if group == ADMISSION and kind in NATIVE:
                 self._refuse(whole, "it is the API server's own", AS_IT_IS)
+            elif known is not None:
+                self._require_version(whole, group, version, known)
             elif self.context.kinds.has(group, kind) or group in OF_TESTS:
-                if kind not in KINDS:
-                    self.found.others[kind] += 1
-            elif kind not in KINDS:
+                self.found.others[kind] += 1
+            else:
                 self._skip(whole, "not a policy of Kyverno, Gatekeeper or Pod Security")
-        elif version not in source.versions:
-            self._skip(
-                whole, f"unknown version {version} of {group}; known: {', '.join(source.versions)}"
-            )
-        else:
+        elif self._require_version(whole, group, version, source.versions):
             with self.reading(whole):
                 found = source.kinds.get(kind) or source.kinds.get(ANY)
                 if found is None:
                     refuse(f"policies of this kind are not converted: {kind}", KEEP)
                 for origin in _rules(whole) if kind in OF_RULES else (whole,):
                     self._convert(origin, found)
+
+    def _require_version(
+        self, origin: Origin, group: str, version: str, known: tuple[str, ...]
+    ) -> bool:
+        """Return whether a version is known; otherwise name the document."""
+        if version not in known:
+            named = f"version {version} of {group}" if group else f"version {version}"
+            self._skip(origin, f"unknown {named}; known: {', '.join(known)}")
+        return version in known
 
     def _convert(self, origin: Origin, kind: SourceKind) -> None:
         with self.reading(origin):
@@ -190,8 +200,7 @@ class _Run:
         try:
             bind(each.object, catalogue())
         except FaultsError as error:
-            path, text = next(iter(error.faults))
-            self._refuse(each.origin, f"the converted object is invalid: {path or 'it'}: {text}")
+            self._refuse(each.origin, *_reason(*next(iter(error.faults))))
             return
         each.title, each.description = self.context.described(each.origin)
         each.name = next(e for e in names if self._key(each, e) not in self._taken)
@@ -207,6 +216,8 @@ class _Run:
         """List the templates without a constraint, which judge nothing."""
         used = {str(each.value.get("kind")) for each in documents}
         for document in documents:
+            if not is_describing(document.value):
+                continue
             kind = self.context.kind_of_template(document.value)
             if not kind and document.value.get("kind") == "ConstraintTemplate":
                 missing = "the field spec.crd.spec.names.kind is missing"
@@ -226,6 +237,15 @@ class _Run:
 
     def _skip(self, origin: Origin, reason: str) -> None:
         self.found.skipped.append(Unconverted(origin, reason))
+
+
+def _reason(path: str, text: str) -> tuple[str, str]:
+    """Return why a converted object is invalid, and what to do."""
+    if found := UNKNOWN_FUNCTION.search(text):
+        return f"it calls a function that Kubernetes' CEL does not have: {found[1]}()", KEEP
+    if path.endswith("xpression"):
+        return f"its CEL is invalid: {text}", CORRECT
+    return f"the converted object is invalid: {path or 'it'}: {text}", CORRECT
 
 
 def _without_other_rules(origin: Origin) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from config.documents import Document
 from gatewright.tools.migrate.results import EVERY_KIND, OMIT, refuse
-from webhook.engine.kinds import Kind, plural
+from webhook.engine.kinds import OWN_KINDS, Kind, plural
 from webhook.policy_sets.kind_names import known_kinds
 
 UNKNOWN = "its kind is unknown, since no CustomResourceDefinition of it is among the FILEs"
@@ -23,10 +23,14 @@ class KindNames:
         """Read the CustomResourceDefinitions."""
         self._built_in = list(known_kinds().values())
         self._kinds = list(self._built_in)
+        # Another tool's policy about `Backup` is not about that of Gatewright.
+        self._foreign = [each for each in self._built_in if each not in OWN_KINDS]
         for document in documents:
             if document.value.get("kind") == "CustomResourceDefinition":
                 with suppress(KeyError, TypeError):
-                    self._kinds.append(_define(document.value["spec"]))
+                    defined = _define(document.value["spec"])
+                    self._kinds.append(defined)
+                    self._foreign.append(defined)
 
     def by_selector(self, text: str) -> tuple[str, str]:
         """Return the kind and subresource of Kyverno's notation group/version/Kind/sub."""
@@ -48,7 +52,8 @@ class KindNames:
         if "*" in kind or "?" in kind:
             refuse(f"policies of Gatewright name their kinds; it matches every kind: {kind}",
                    EVERY_KIND)  # fmt: skip
-        found = [each for each in self._kinds if each.kind == kind and group in ("*", each.group)]
+        known = self._foreign if group == "*" else self._kinds
+        found = [each for each in known if each.kind == kind and group in ("*", each.group)]
         if found:
             return self._word(found[0], version)
         if group == "*" or version == "*":
@@ -67,7 +72,8 @@ class KindNames:
 
     def of_resource(self, group: str, version: str, resource: str) -> str:
         """Return the kind of a resource."""
-        found = [e for e in self._kinds if e.plural == resource and group in ("*", e.group)]
+        known = self._foreign if group == "*" else self._kinds
+        found = [each for each in known if each.plural == resource and group in ("*", each.group)]
         if not found:
             refuse(f"{UNKNOWN}: {resource}.{group}", ADD_DEFINITION)
         return self._word(found[0], version)

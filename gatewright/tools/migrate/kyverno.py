@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gatewright.tools.migrate.builtin import builtin_policy
-from gatewright.tools.migrate.cel_rules import cel_rules, of_pod, validation, with_pod_variable
+from gatewright.tools.migrate.cel_rules import cel_rules, of_pod, validation, with_variables
 from gatewright.tools.migrate.container_rules import split_containers
 from gatewright.tools.migrate.context import Context
 from gatewright.tools.migrate.mutations import changes_of, mutation_to_cel
@@ -50,7 +50,7 @@ def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
             {"name": f"condition-{at}", "expression": condition}
             for at, condition in enumerate(conditions, 1)
         ]
-    with_pod_variable(written)
+    with_variables(written, scope.kinds)
     written["match"] = scope.match
     if not rule.get("mutate"):
         validate = rule.get("validate") or {}

@@ -43,10 +43,10 @@ def query(text: str, names: Names) -> Queried:
     if found is None:
         refuse(f"an expression is more than a path with a default: {text}")
     path, default = found["path"].strip(), MISSING
+    steps = _steps(path)
     if raw := found["default"]:
         default = raw[1:-1] if raw[0] == "'" else json.loads(raw[1:-1])
-    steps = _steps(path)
-    *_, name = [each for each in names if f"{path}.".startswith(f"{each}.")] or [""]
+    *_, name = [each for each in names if _begins(path, steps, each, names[each].text)] or [""]
     if not name:
         refuse(f"a variable is not part of the request: {path}")
     root, steps = names[name], steps[name.count(".") + 1 :]
@@ -68,6 +68,16 @@ def query(text: str, names: Names) -> Queried:
     if default is MISSING or not steps:
         return Queried(_below(root.text, steps, select), code)
     return Queried(_or_default(_below(root.text, steps, optional), code, default), code, default)
+
+
+def _begins(path: str, steps: list[str], name: str, text: str) -> bool:
+    """Whether a path begins with a variable; `request."object"` is the variable request.object.
+
+    But Kyverno replaces the text of what is of the pod, so that quotes keep it from the template.
+    """
+    first = name.split(".")
+    is_quoted = steps[: len(first)] == first and not text.startswith("variables.pod")
+    return f"{path}.".startswith(f"{name}.") or is_quoted
 
 
 def _or_default(text: str, code: str, default: Any) -> str:
