@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.controlplane.gobuild import build
+
 RABBITMQ = Path("/usr/lib/rabbitmq/bin")  # the scripts without Debian's check of the user
 POSTGRESQL = Path("/usr/lib/postgresql")  # where Debian keeps the servers of each version
 CLIENTS = "/usr/local/bin:/usr/bin:/bin"  # where the scripts of images look for clients
 SERVERS = f"{CLIENTS}:/usr/sbin:{RABBITMQ}"
+NATS = Path(__file__).parent / "nats"  # a Go module
 PACKAGES = {
     "postgresql": ("psql", "pg_dump", "pg_dumpall", "pg_restore"),
     "mariadb-server": (
@@ -75,3 +78,13 @@ def _servers(path: str, directories: Iterable[Path]) -> list[Path]:
     on_path = shutil.which("postgres", path=path)
     found = sorted(versions, key=lambda each: int(each.parts[-3]))
     return [each.parent for each in ([Path(on_path).resolve()] if on_path else []) + found]
+
+
+def nats_server() -> Path:
+    """Return the server of NATS, built once."""
+    return build(NATS, "github.com/nats-io/nats-server/v2", "nats-server", takes="a minute")
+
+
+def nats_client() -> Path:
+    """Return the client of NATS, built once."""
+    return build(NATS, ".", "nats-client")

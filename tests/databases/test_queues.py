@@ -16,14 +16,12 @@ from config.api.appstack import AppStack
 from controller.reconcilers.appstack import APP_STACK
 from controller.runtime.plan import Apply, Observed
 from kube.resource import JsonObject
-from tests.controlplane.gobuild import build
-from tests.databases.binaries import RABBITMQ, program
+from tests.databases.binaries import RABBITMQ, nats_client, nats_server, program
 from tests.databases.instances import free_port
 from tests.databases.pods import SECONDS, Machine, Pod
 from tests.waiting import until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MODULE = Path(__file__).parent / "nats"
 PASSWORD = "12345678901234567890123456789e12"  # only digits, but for a letter that numbers may have
 ANOTHER = "another0password0of0a0new0Secret"
 
@@ -81,7 +79,7 @@ class Queue:
         """Publish a persistent message, with the server's acknowledgement."""
         url = f"{self._scheme}://app:{password}@127.0.0.1:{self.port}"
         if self.type == "nats":
-            return run(client(), "publish", text, NATS_URL=url)
+            return run(nats_client(), "publish", text, NATS_URL=url)
         declared = run(program("amqp-declare-queue"), f"--url={url}", "--queue=orders", "--durable")
         if declared.returncode:
             return declared
@@ -92,7 +90,7 @@ class Queue:
         """Return the oldest message, and acknowledge it."""
         url = f"{self._scheme}://app:{password}@127.0.0.1:{self.port}"
         if self.type == "nats":
-            done = run(client(), "receive", NATS_URL=url)
+            done = run(nats_client(), "receive", NATS_URL=url)
         else:
             done = run(program("amqp-get"), f"--url={url}", "--queue=orders")
         assert done.returncode == 0, done.stderr
@@ -110,11 +108,6 @@ def run(command: Path, *arguments: str, **environment: str) -> subprocess.Comple
     )
 
 
-def client() -> Path:
-    """The client of NATS."""
-    return build(MODULE, ".", "nats-client")
-
-
 @pytest.fixture
 def directory() -> Iterator[Path]:
     """A directory that pods may enter."""
@@ -126,9 +119,8 @@ def directory() -> Iterator[Path]:
 @pytest.fixture
 def nats(directory: Path) -> Queue:
     """NATS, whose image has its server on the path."""
-    server = build(MODULE, "github.com/nats-io/nats-server/v2", "nats-server", takes="a minute")
     (programs := directory / "bin").mkdir()
-    shutil.copy(server, programs / "nats-server")
+    shutil.copy(nats_server(), programs / "nats-server")
     machine = Machine(directory, programs)
     machine.names |= {"4222": str(free_port()), "8222": str(free_port())}
     return Queue("nats", machine, machine.names["4222"])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from controller.reconcilers.backup_cronjob import TAG
 from gatewright import __version__
+from tests.databases.binaries import nats_server
 from tests.node import buildah
 from tests.node.bases import provide
 from tests.node.parts import PAUSE
@@ -94,6 +95,17 @@ def workloads() -> list[Image]:
             DOCKERFILES / "postgres/Dockerfile",
         ),
         image(backup, scripts, DOCKERFILES / "backup/Dockerfile"),
+    ]
+
+
+def stores() -> list[Image]:
+    """Return the images of the queue and the cache of platforms."""
+    context = buildah.storage() / "nats"
+    context.mkdir(parents=True, exist_ok=True)
+    shutil.copy(nats_server(), context / "nats-server")
+    return [
+        image("docker.io/library/nats:2.14-alpine", context, DOCKERFILES / "nats/Dockerfile"),
+        image("docker.io/valkey/valkey:8.1", DOCKERFILES / "valkey"),
     ]
 
 

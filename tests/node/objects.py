@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.node.parts import DNS, NODE
 
-VOLUMES = 20
+VOLUMES = 40
 Object = dict[str, Any]
 
 
@@ -16,19 +16,24 @@ def cluster_dns(address: str) -> Iterator[Object]:
         {"name": "dns", "port": 53, "protocol": "UDP"},
         {"name": "dns-tcp", "port": 53, "protocol": "TCP"},
     ]
+    return outside_service("kube-dns", address, ports, clusterIP=DNS)
+
+
+def outside_service(name: str, address: str, ports: list[Object], **more: str) -> Iterator[Object]:
+    """Yield a Service of the namespace kube-system, and its endpoint, a process at the address."""
     yield {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": "kube-dns", "namespace": "kube-system"},
-        "spec": {"clusterIP": DNS, "ports": ports},
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "spec": {**more, "ports": ports},
     }
     yield {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
         "metadata": {
-            "name": "kube-dns",
+            "name": name,
             "namespace": "kube-system",
-            "labels": {"kubernetes.io/service-name": "kube-dns"},
+            "labels": {"kubernetes.io/service-name": name},
         },
         "addressType": "IPv4",
         "ports": ports,
