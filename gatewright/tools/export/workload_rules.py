@@ -5,6 +5,7 @@ from typing import Any
 from gatewright.tools.cel_text import any_glob, glob, literal, negated
 from gatewright.tools.export.pod_rules import ANY_OBJECT, CelRule, of_containers, of_pod
 from webhook.engine.globs import MAX_MATCHED
+from webhook.engine.kinds import POD_KINDS
 from webhook.policies._records import OF_EVERY_NAMESPACE
 
 SHARED = ("cpu", "memory")
@@ -22,18 +23,20 @@ def of_every_namespace() -> str:
 
 
 def _metadata(field: str, params: Any, patterns: dict[str, str]) -> list[CelRule]:
+    holder, spared, of = "object.metadata", of_every_namespace(), ""
     if params.where == "pods":
-        return []  # which kinds have pods is not in the object
-    values, rules = f"object.metadata.?{field}.orValue({{}})", []
+        kinds = literal([kind.kind for kind in POD_KINDS if kind.pod_metadata is not None])
+        holder, spared, of = "variables.template.?metadata", f"!(object.kind in {kinds})", "pods' "
+    values, rules = f"{holder}.?{field}.orValue({{}})", []
     for key, pattern in patterns.items():
         test = f"{literal(key)} in {values}"
-        like = _pattern(f"object.metadata.{field}[{literal(key)}]", pattern)
+        like = _pattern(f"{values}[{literal(key)}]", pattern)
         if like != "true":
             test += f" && {like}"
         is_any = pattern in ("*", "?*")
         must = "is required" if is_any else f"is required, with a value like {pattern}"
-        message = f"metadata.{field}[{key}]: the {field.removesuffix('s')} {must}"
-        rules.append(CelRule(f"{of_every_namespace()} || {test}", message))
+        message = f"{of}metadata.{field}[{key}]: the {field.removesuffix('s')} {must}"
+        rules.append(CelRule(f"{spared} || {test}", message))
     return rules
 
 
@@ -46,12 +49,12 @@ def _pattern(value: str, pattern: str) -> str:
 
 
 def required_labels(params: Any) -> list[CelRule]:
-    """Return the rules of required-labels; none for the labels of pods."""
+    """Return the rules of required-labels."""
     return _metadata("labels", params, params.labels)
 
 
 def required_annotations(params: Any) -> list[CelRule]:
-    """Return the rules of required-annotations; none for the annotations of pods."""
+    """Return the rules of required-annotations."""
     return _metadata("annotations", params, params.annotations)
 
 
