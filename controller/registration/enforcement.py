@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -40,9 +40,13 @@ from webhook.engine.match import LabeledNamespace, Labels
 REQUEST = ReconcileRequest(None, "enforcement")
 INTERVAL = timedelta(minutes=1)
 MAX_REQUESTS = 60
-"""Dry runs in an INTERVAL; with more policies, the least recently measured are next."""
+"""Dry runs in an INTERVAL; with more policies, the least recently measured are next.
+
+Those that confirm a problem are sent beside them, and are at most as many.
+"""
 SETTLE = 30.0  # seconds in which a change of policies reaches every webhook
 AGAIN = timedelta(seconds=10)  # after an answer that is not the denial, before it counts
+MIN_PAUSE = timedelta(seconds=1)  # after a pass whose answers took longer than AGAIN
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 MAX_DERIVING = 0.2  # seconds to find requests in one pass; the next one is after AGAIN
 MAX_REQUESTS_OF_POLICY = 4  # each for other webhooks
@@ -67,6 +71,7 @@ class _Measured:
     since: float
     """The monotonic time since which this version is in force here."""
     at: float = -math.inf
+    """When the last dry runs were sent."""
     known: Enforcement | None = None
     suspected: bool = False
     """Whether the last answer was not the denial, and is not confirmed."""
@@ -135,22 +140,25 @@ class EnforcementProbe:
             return Result(AGAIN)
         if engine is not self._seen:
             self._follow(engine)
+        began = self._clock()
         left, deriving = int(MAX_REQUESTS * AGAIN / INTERVAL), 0.0
         chosen = list[_Measured]()
         for measured in self._due():
             if measured.requests is None:
                 if deriving > MAX_DERIVING:
                     break
-                began = self._clock()
+                derived_from = self._clock()
                 await self._derive(measured, engine)
-                deriving += self._clock() - began
-            left -= len(measured.requests or ())
+                deriving += self._clock() - derived_from
+            if not measured.suspected:
+                left -= len(measured.requests or ())
             if left < 0 or engine is not self._engine():
                 break
             chosen.append(measured)
         # At once: a webhook that does not answer delays only its own policies.
         await asyncio.gather(*map(self._measure, chosen))
-        return Result(AGAIN)
+        took = timedelta(seconds=self._clock() - began)
+        return Result(max(AGAIN - took, MIN_PAUSE))
 
     def _follow(self, engine: Engine) -> None:
         """Take over the results of the policies that are unchanged in a new engine."""
@@ -221,7 +229,7 @@ class EnforcementProbe:
         A result other than a denial counts once it is confirmed: webhooks may be changing. A
         namespace that was deleted since it was listed tells nothing about the policy.
         """
-        requests = measured.requests or ()
+        sent, requests = self._clock(), measured.requests or ()
         answers = await asyncio.gather(*(self._send(measured, each) for each in requests))
         if self._engine() is not self._seen:
             return  # the policies changed meanwhile
@@ -237,13 +245,39 @@ class EnforcementProbe:
         new = _worst(results) or measured.obstacle or NO_REQUEST
         if not results or new.status == "True":  # kinds that were forbidden are tried again
             measured.left_out, measured.obstacle = set(), None
-        measured.at = self._clock()
+        before, measured.at = measured.at, sent
         known = measured.known.status if measured.known is not None else None
         measured.suspected = new.status not in ("True", known) and not measured.suspected
         if new.status != "True" and new.reason not in UNANSWERED:
             measured.requests = None  # derived again: a namespace may have other labels
-        if measured.suspected or new == measured.known:
+        if measured.suspected:
             return
+        self._report(measured, new)
+        if new.reason in UNANSWERED:
+            ways = {
+                _way(request)
+                for request, answer in zip(requests, answers, strict=True)
+                if answer.reason in UNANSWERED
+            }
+            self._report_same_way(ways, new, before)
+
+    def _report_same_way(
+        self, ways: Collection[tuple[Resource, str]], unanswered: Enforcement, since: float
+    ) -> None:
+        """Report the policies whose requests go the way of those that were not answered twice.
+
+        The API server calls the same webhooks for them. If these hang, the policies would wait for
+        a time-out each. Those that were measured after the first of the two requests are left out.
+        """
+        for measured in self._measured.values():
+            if measured.at < since and any(_way(each) in ways for each in measured.requests or ()):
+                self._report(measured, unanswered)
+
+    def _report(self, measured: _Measured, new: Enforcement) -> None:
+        """Keep a result, and report it if it is another one."""
+        if new == measured.known:
+            return
+        known = measured.known.status if measured.known is not None else None
         measured.known = new
         title = measured.policy.title
         self._metrics.set(title, new.status)
@@ -267,6 +301,11 @@ class EnforcementProbe:
             found = ADMITTED
         self._metrics.requests.labels(found.status).inc()
         return found
+
+
+def _way(request: ProbeRequest) -> tuple[Resource, str]:
+    """Return what decides to which webhooks the API server sends a request."""
+    return request.resource, request.namespace
 
 
 def _worst(results: Iterable[Enforcement]) -> Enforcement | None:

@@ -66,7 +66,7 @@ def test_the_chart_gives_the_audit_its_rights(
     objects = render(*AUDIT, "webhook.enabled=false", "policies.preset=production")
     installed = [each for (kind, _), each in objects.items() if kind in INSTALLED]
     plane.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(installed))
-    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
     plane.kubectl("create", "deployment", "shop", "-n", "production", "--image=nginx:1.21")
 
     own = ("--metrics-listen", "--health-listen", "--leader-elect")

@@ -18,5 +18,5 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane
     ) as plane:
         for directory in ("crd/bases", "rbac", "manager"):
             assert plane.kubectl("apply", "-f", str(CONFIG / directory)).stderr == ""
-        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")
+        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
         yield plane

@@ -57,10 +57,10 @@ def test_every_write_right_is_used_and_none_is_missing(
             for each in (
                 gone
             ):  # those of optional kinds come when the kind is discovered, and are no part of Ready
-                plane.kubectl("wait", "--for=create", each, "--timeout=30s")
+                plane.kubectl("wait", "--for=create", each, "--timeout=90s")
             plane.kubectl("patch", what, "--type=merge", "-p", json.dumps(patch))
             if gone:
-                plane.kubectl("wait", "--for=delete", *gone, "--timeout=30s")
+                plane.kubectl("wait", "--for=delete", *gone, "--timeout=90s")
         passing = ("postgresql/short-lived", "appstack/short-lived", "ecommerceplatform/brief")
         plane.kubectl("delete", *passing, "--timeout=60s")
         leftover = granted() - used(plane)

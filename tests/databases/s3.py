@@ -49,7 +49,7 @@ class ObjectStore(Server):
         request = urllib.request.Request(
             f"{self.url}/{path}", data=body, method=method, headers=headers
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return bytes(answer.read())
 
     def put(self, name: str, content: bytes = b"x") -> None:

@@ -14,7 +14,7 @@ from tests.controlplane.processes import Process, Reaper, free_ports
 from tests.waiting import until
 
 USER = "nobody"
-READY_WITHIN = 30.0
+READY_WITHIN = 60.0
 ENDS_WITHIN = 10.0
 
 

@@ -47,7 +47,7 @@ class Cluster:
 
     def wait(self, what: str, sign: str, namespace: str) -> None:
         """Wait until an object shows `condition=Ready`, `jsonpath={…}=…`, `create` or `delete`."""
-        self.kubectl("wait", what, f"--for={sign}", "-n", namespace, "--timeout=30s")
+        self.kubectl("wait", what, f"--for={sign}", "-n", namespace, "--timeout=90s")
 
     def running(self, namespace: str, *names: str) -> None:
         """Wait until WebApps run."""
@@ -58,7 +58,7 @@ class Cluster:
             "--for=jsonpath={.status.phase}=Running",
             "-n",
             namespace,
-            "--timeout=30s",
+            "--timeout=90s",
         )
 
     def create_namespace(self, **labels: str) -> str:

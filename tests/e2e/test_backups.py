@@ -63,7 +63,7 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
     )
     for secret in secrets:
         kubectl("apply", "-f-", input=secret)
-    kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=90s")
     cronjob = laptop.get("cronjob/nightly-backup-cronjob", namespace)
     pod = cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"] == f"{REGISTRY}/gatewright-backup-postgresql:1.1.0"
@@ -71,7 +71,7 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
 
     run_now(laptop, namespace, "by-hand", '{"backup":"20261121T020000Z-x7k2p","bytes":42}')
     kubectl(
-        "wait", "--for=jsonpath={.status.lastSize}=42", "backup/nightly-backup", "--timeout=30s"
+        "wait", "--for=jsonpath={.status.lastSize}=42", "backup/nightly-backup", "--timeout=90s"
     )
     status = laptop.get("backup/nightly-backup", namespace)["status"]
     completed = laptop.get("job/by-hand", namespace)["status"]["completionTime"]
@@ -91,7 +91,7 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
     said = "failed while dumping shop.dump: no such table"
     run_now(laptop, namespace, "in-vain", f"dumping\n{said}\n", image=f"{REGISTRY}/backup:fails")
     failed = "jsonpath={.status.conditions[?(@.type=='BackedUp')].reason}=Failed"
-    kubectl("wait", f"--for={failed}", "backup/nightly-backup", "--timeout=30s")
+    kubectl("wait", f"--for={failed}", "backup/nightly-backup", "--timeout=90s")
     assert condition("BackedUp") == f"False Failed: Job in-vain: {said}"
     assert condition("Ready").startswith("True")
     after = laptop.get("backup/nightly-backup", namespace)["status"]
@@ -113,17 +113,17 @@ def test_a_drill_from_the_first_backup_to_a_damaged_one(laptop: Laptop, namespac
 
     def until(reason: str) -> str:
         found = f"jsonpath={{.status.conditions[?(@.type=='Restorable')].reason}}={reason}"
-        kubectl("wait", f"--for={found}", "backup/nightly-backup", "--timeout=30s")
+        kubectl("wait", f"--for={found}", "backup/nightly-backup", "--timeout=90s")
         template = "{.status.conditions[?(@.type=='Restorable')].message}"
         return kubectl("get", "backup/nightly-backup", f"-o=jsonpath={template}")
 
     for object in SAMPLE:
         kubectl("apply", "-f-", input=object)
-    kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=90s")
     assert until("NoneYet").startswith("no backup was restored yet: the next backup tells")
     word = '{"backup":"20261121T020000Z-x7k2p","bytes":42,"server":"postgres:16"}'
     run_now(laptop, namespace, "by-hand", word)
-    kubectl("wait", "--for=create", "cronjob/nightly-backup-drill", "--timeout=30s")
+    kubectl("wait", "--for=create", "cronjob/nightly-backup-drill", "--timeout=90s")
     drill = laptop.get("cronjob/nightly-backup-drill", namespace)["spec"]["jobTemplate"]["spec"]
     (container,) = drill["template"]["spec"]["containers"]
     assert container["image"] == f"{REGISTRY}/postgres:16"
@@ -147,7 +147,7 @@ def test_a_drill_from_the_first_backup_to_a_damaged_one(laptop: Laptop, namespac
     )
 
     kubectl("patch", "backup/nightly-backup", "--type=merge", "-p", '{"spec":{"drill":null}}')
-    kubectl("wait", "--for=delete", "cronjob/nightly-backup-drill", "--timeout=30s")
+    kubectl("wait", "--for=delete", "cronjob/nightly-backup-drill", "--timeout=90s")
 
 
 def test_a_backup_is_restored_by_one_command(laptop: Laptop, namespace: str) -> None:
@@ -160,7 +160,7 @@ def test_a_backup_is_restored_by_one_command(laptop: Laptop, namespace: str) -> 
 
     for object in SAMPLE:
         laptop.kubectl("apply", "-n", namespace, "-f-", input=object)
-    ready = ["wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s"]
+    ready = ["wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=90s"]
     laptop.kubectl("-n", namespace, *ready)
     unknown = restore("nightly")
     assert unknown.returncode != 0

@@ -26,7 +26,7 @@ class Wire:
 
     def post(self, path: str, body: bytes) -> tuple[int, str]:
         """Return status and text of the response."""
-        connection = http.client.HTTPSConnection(self.address, context=self.trusts, timeout=10)
+        connection = http.client.HTTPSConnection(self.address, context=self.trusts, timeout=60)
         with contextlib.closing(connection):
             connection.putrequest("POST", f"{path}?timeout=3s")
             connection.putheader("Content-Type", "application/json")

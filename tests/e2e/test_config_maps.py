@@ -101,7 +101,7 @@ def test_an_invalid_object_is_denied(laptop: Laptop, namespace: str) -> None:
 def test_applying_the_crd_again_keeps_the_conversion(laptop: Laptop) -> None:
     """The API server reports no change, for any client; a manual edit is reverted."""
     laptop.kubectl(
-        "wait", "--for=jsonpath={.spec.conversion.strategy}=Webhook", CRD, "--timeout=30s"
+        "wait", "--for=jsonpath={.spec.conversion.strategy}=Webhook", CRD, "--timeout=90s"
     )
     before = json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"]
     assert before["webhook"]["clientConfig"]["url"] == f"{laptop.gatewright.url}/convert"
@@ -190,7 +190,7 @@ def test_a_change_restarts_its_users_once(laptop: Laptop, namespace: str) -> Non
     def replica_sets(generation: int, *names: str) -> dict[str, int]:
         """Count the ReplicaSets of each Deployment, once some have been observed in this generation."""
         sign = f"--for=jsonpath={{.status.observedGeneration}}={generation}"
-        kubectl("wait", *(f"deployment/{name}" for name in names), sign, "--timeout=30s")
+        kubectl("wait", *(f"deployment/{name}" for name in names), sign, "--timeout=90s")
         return Counter(
             kubectl("get", "replicasets", "-o=jsonpath={.items[*].metadata.labels.app}").split()
         )

@@ -61,7 +61,7 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
 
     mark = laptop.plane.audit_mark()
     kubectl("apply", "-f", str(CONFIG / "samples/test-db.yaml"))
-    kubectl("wait", "--for=condition=Ready", "postgresql/test-db", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "postgresql/test-db", "--timeout=90s")
     container = kubectl(
         "get", "pod/test-db-0", "-o=jsonpath={.spec.containers[0].name} {.spec.containers[0].image}"
     )
@@ -137,7 +137,7 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
         kubectl("patch", "postgresql/shop", "--type=merge", "-p", json.dumps({"spec": spec}))
 
     laptop.kubectl("apply", "-n", namespace, "-f", "-", input=SHOP)
-    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=90s")
     names = kubectl("get", "all,secrets,pvc,configmaps", "-l", "platform=store", "-o=name").split()
     job = next(each for each in names if each.startswith("job.batch/shop-roles-"))
     assert sorted(each for each in names if not each.startswith(("pod/shop-roles-", job))) == [
@@ -159,12 +159,12 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     ]
 
     change(storage="2Gi", replicas=2)
-    kubectl("wait", "pvc/data-shop-1", "--for=create", "--timeout=30s")
+    kubectl("wait", "pvc/data-shop-1", "--for=create", "--timeout=90s")
     claims = [
         f"persistentvolumeclaim/{name}" for name in ("data-shop-0", "data-shop-1", "shop-backup")
     ]
-    kubectl("wait", *claims, "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=30s")
-    kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
+    kubectl("wait", *claims, "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=90s")
+    kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=90s")
 
     earlier = json.dumps({"spec": {"version": "15"}})
     assert (
@@ -172,7 +172,7 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
         "back to 16, or move a dump to a new database."
     ) in laptop.refusal("-n", namespace, "patch", "postgresql/shop", "--type=merge", "-p", earlier)
     change(storage="1Gi", version="17")
-    kubectl("wait", "postgresql/shop", "--for=jsonpath={.status.phase}=Failed", "--timeout=30s")
+    kubectl("wait", "postgresql/shop", "--for=jsonpath={.status.phase}=Failed", "--timeout=90s")
     assert ready(laptop, namespace) == (
         "False Refused: spec.version: 17; the data is of PostgreSQL 16, and upgrades are not supported. Set it back to "
         "16, and restore a Backup into a new PostgreSQL by spec.restoreFrom; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
@@ -182,10 +182,10 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
         == "registry.company.com/gatewright-postgresql:16"
     )
     change(storage="2Gi", version="16", users=[{"name": "app_user"}, {"name": "reader"}])
-    kubectl("wait", job, "--for=delete", "--timeout=30s")
-    kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
+    kubectl("wait", job, "--for=delete", "--timeout=90s")
+    kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=90s")
 
-    kubectl("delete", "postgresql/shop", "--timeout=30s")
+    kubectl("delete", "postgresql/shop", "--timeout=90s")
     kubectl(
         "wait",
         "statefulset,cronjob,secret,job",
@@ -195,16 +195,16 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
         "--timeout=60s",
     )
     assert kubectl("get", "pvc", "-o=name").split() == claims
-    kubectl("wait", "service/shop", "--for=delete", "--timeout=30s")
+    kubectl("wait", "service/shop", "--for=delete", "--timeout=90s")
 
     again = {**SHOP, "spec": {**SHOP["spec"], "storage": "2Gi", "deletionPolicy": "Delete"}}
     laptop.kubectl("apply", "-n", namespace, "-f", "-", input=again)
-    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=30s")
-    kubectl("delete", "postgresql/shop", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=90s")
+    kubectl("delete", "postgresql/shop", "--timeout=90s")
     kubectl("wait", "pvc/data-shop-0", "pvc/shop-backup", "--for=delete", "--timeout=60s")
     # Else `initialize` would make a later database of this name wait for ever.
     state = ("endpoints/shop-config", "service/shop-config", "endpoints/shop-sync")
-    kubectl("wait", *state, "--for=delete", "--timeout=30s")
+    kubectl("wait", *state, "--for=delete", "--timeout=90s")
 
 
 def test_the_volumes_of_mysql_grow_and_a_broken_change_is_taken_back(

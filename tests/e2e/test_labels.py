@@ -81,7 +81,7 @@ def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:
         for what in MADE if team == "red" else ():
             laptop.wait(what, "create", namespace)
         label = f"--for=jsonpath={{.metadata.labels.team}}={team}"
-        laptop.kubectl("wait", *MADE, label, "-n", namespace, "--timeout=30s")
+        laptop.kubectl("wait", *MADE, label, "-n", namespace, "--timeout=90s")
     found = made_of_them(laptop, namespace)
     teams = {(each["kind"], each["metadata"]["labels"].get("team")) for each in found}
     assert {team for kind, team in teams if kind != KEPT} == {"blue"}

@@ -115,7 +115,7 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
         if not each["userAgent"].startswith("kubectl") and "/events" not in each["requestURI"]
     ] == []
 
-    kubectl("delete", STORE, "--timeout=30s")
+    kubectl("delete", STORE, "--timeout=90s")
     kept = [
         *(f"persistentvolumeclaim/data-production-store-db-{ordinal}" for ordinal in range(3)),
         "persistentvolumeclaim/production-store-db-backup",

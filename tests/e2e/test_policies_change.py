@@ -291,7 +291,7 @@ def test_run_uses_exceptions_of_its_namespace(bare: Cluster, tmp_path: Path) -> 
             bare.kubectl("apply", "-n", namespace, "-f-", input=EXCEPTION)
             condition = f"--for=condition=Ready={ready}"
             bare.kubectl(
-                "wait", "policyexception/moving", "-n", namespace, condition, "--timeout=20s"
+                "wait", "policyexception/moving", "-n", namespace, condition, "--timeout=90s"
             )
 
 
@@ -320,7 +320,7 @@ def test_a_policy_that_widens_what_is_sent_warns_at_apply_and_in_its_status(
     try:
         applied = laptop.plane.kubectl("apply", "-f-", input=json.dumps(many))
         assert "policy-impact" not in applied.stderr
-        ready = ("-l", "test=widened", "--for=condition=Ready", "--timeout=30s")
+        ready = ("-l", "test=widened", "--for=condition=Ready", "--timeout=90s")
         laptop.kubectl("wait", "clusteradmissionpolicies", *ready)
         assert narrow("by-label-0") == ""
         applied = laptop.plane.kubectl("apply", "-f-", input=json.dumps(widening))

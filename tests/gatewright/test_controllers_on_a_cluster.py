@@ -69,9 +69,9 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
     ):
         control_plane.kubectl("apply", "-n", namespace, "-f", "-", input=COGS)
         available = "--for=jsonpath={.status.availableReplicas}=2"
-        control_plane.kubectl("wait", available, "widget/cogs", "-n", namespace, "--timeout=30s")
+        control_plane.kubectl("wait", available, "widget/cogs", "-n", namespace, "--timeout=90s")
         ready = "--for=condition=Ready"
-        control_plane.kubectl("wait", ready, "widget/cogs", "-n", namespace, "--timeout=30s")
+        control_plane.kubectl("wait", ready, "widget/cogs", "-n", namespace, "--timeout=90s")
         until_logged(deployments, "saw deployment")
     saw = [
         line
@@ -134,7 +134,7 @@ def test_a_package_works_with_its_generated_rights(
         )
         sprocket = f"sprockets.{group}/my-sprocket"
         control_plane.kubectl(
-            "wait", "--for=condition=Ready", sprocket, "-n", namespace, "--timeout=30s"
+            "wait", "--for=condition=Ready", sprocket, "-n", namespace, "--timeout=90s"
         )
         message = control_plane.kubectl(
             "get", "configmap", "my-sprocket", "-n", namespace, "-o", "jsonpath={.data.message}"
@@ -180,11 +180,11 @@ def test_tenants_work_with_their_generated_rights(
         for each in (tenant, taken):
             control_plane.kubectl("apply", "-f-", input=each)
         kubectl = control_plane.kubectl
-        kubectl("wait", "--for=condition=Ready", f"tenantnamespace/{team}", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", f"tenantnamespace/{team}", "--timeout=90s")
         reason = "--for=jsonpath={.status.conditions[0].reason}=NameTaken"
-        kubectl("wait", reason, f"tenantnamespace/{namespace}", "--timeout=30s")
+        kubectl("wait", reason, f"tenantnamespace/{namespace}", "--timeout=90s")
         kubectl("delete", "resourcequota/tenant", "-n", team)
-        kubectl("wait", "--for=create", "resourcequota/tenant", "-n", team, "--timeout=30s")
+        kubectl("wait", "--for=create", "resourcequota/tenant", "-n", team, "--timeout=90s")
         kubectl(
             "patch", "rolebinding/editors", "--type=json", "-p", json.dumps(mallory), "-n", team
         )
@@ -194,7 +194,7 @@ def test_tenants_work_with_their_generated_rights(
             return kubectl("get", "rolebinding/editors", "-n", team, path).stdout.split()
 
         until(lambda: subjects() == ["developers"], within=30)
-        kubectl("delete", "tenantnamespace", team, namespace, "--timeout=30s")
+        kubectl("delete", "tenantnamespace", team, namespace, "--timeout=90s")
         kubectl("wait", "--for=delete", f"namespace/{team}", "--timeout=60s")
     assert kubectl("get", "namespace", namespace).returncode == 0
     kubectl("delete", crd)

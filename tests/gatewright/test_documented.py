@@ -16,6 +16,7 @@ from gatewright import testing
 from gatewright.runtime import Manager, Resource
 from gatewright.testing.fake_apiserver import FakeApiServer
 from tests.gatewright.documented import PAGE, blocks, executed
+from tests.waiting import WITHIN
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -52,7 +53,7 @@ async def cluster(
 ) -> AsyncIterator[Cluster]:
     """Run the controllers until the end of the block."""
     stop = asyncio.Event()
-    async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with FakeApiServer() as server, asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         for each in definitions:
             server.define(each)
         runtime = Manager(server.endpoint, CollectorRegistry(), identity="the-test")

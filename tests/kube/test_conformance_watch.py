@@ -11,6 +11,7 @@ from kube.client import METADATA, Client
 from kube.errors import Gone
 from kube.resource import target
 from tests.kube.conftest import CONFIG_MAP, GIZMO, Api
+from tests.waiting import WITHIN
 
 LABELLED = {"labelSelector": "app=x"}
 
@@ -93,7 +94,7 @@ async def test_metadata_alone_can_be_watched(api: Api) -> None:
     }
     opened = api.client.lines(target(CONFIG_MAP.path(api.namespace), query), METADATA)
     lines: list[bytes] = []
-    async with asyncio.timeout(20), opened as stream:
+    async with asyncio.timeout(WITHIN), opened as stream:
         await api.client.patch(CONFIG_MAP, "one", {"data": {"a": "hunter3"}}, api.namespace)
         while len(lines) < 2:
             lines += await anext(stream)

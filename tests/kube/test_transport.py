@@ -12,6 +12,7 @@ from kube.session import KEEP_ALIVE, keep_alive_socket
 from kube.transport import Transport
 from tests.kube.servers import CLOSE, GOOD, SILENCE, answering
 from tests.kube.tls import serving
+from tests.waiting import WITHIN
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
@@ -164,7 +165,7 @@ async def test_leaving_a_stream_does_not_wait_for_the_server(tmp_path: Path) -> 
     endpoint = Endpoint("", ssl=tls("test", authorities=authority.read_bytes()))
     async with (
         answering([GOOD], [HEAD + chunk(b"one\n"), SILENCE], tls=context) as server,
-        asyncio.timeout(5),
+        asyncio.timeout(WITHIN),
     ):
         async with Transport(
             endpoint._replace(url=server.url), user_agent="test/1", timeout=10

@@ -130,7 +130,7 @@ def test_every_case_has_its_verdict_on_a_real_api_server(
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False, service_accounts=True)
     plane.kubectl("apply", "-f", str(CRDS))
     plane.kubectl("apply", "-f-", input=KEDA)
-    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
 
     async def ask_all() -> list[str]:
         first = [question for question in asked if not is_about_policies(question)]

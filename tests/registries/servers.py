@@ -88,7 +88,7 @@ class RealRegistry:
         url = location if "://" in location else f"http://{self.address}{location}"
         headers = {"Content-Type": kind}
         request = urllib.request.Request(url, data=body, method=method, headers=headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             answer.read()
             return answer
 
@@ -114,7 +114,7 @@ def running(kind: str, directory: Path) -> Iterator[RealRegistry]:
 def _wait_ready(process: Process, url: str) -> None:
     def answers() -> bool:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
+            urllib.request.urlopen(url, timeout=60).close()
         except urllib.error.URLError:
             return False
         return True

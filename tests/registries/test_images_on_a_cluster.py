@@ -15,7 +15,7 @@ from tests.webhook.registries.signing import SigningKey, bundle, pem
 
 pytestmark = pytest.mark.controlplane
 OLD, NEW = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-IN_FORCE_WITHIN = 30.0
+IN_FORCE_WITHIN = 60.0
 
 
 def write_policies(file: Path, namespace: str, host: str, *keys: SigningKey) -> None:

@@ -21,6 +21,7 @@ from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import Resource
+from tests.waiting import WITHIN
 from tests.webhook.registries.conftest import rate_limited, small_registry
 from tests.webhook.registries.signing import bundle, pem
 from webhook.engine import Engine
@@ -518,7 +519,7 @@ async def test_a_registry_that_refuses_is_an_error_until_it_answers(
     assert verifying.reports() == {"shop": [reason]}
     assert levels(server) == ["error"]
     registry.handlers.clear()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(WITHIN):
         while verifying.reports():
             await verifying.run()
 

@@ -37,7 +37,7 @@ def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
         "apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml")
     )
     started.create_namespace("shop")
-    started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
     started.kubectl("apply", "-f", "-", input=POLICY)
     for name, replicas in (("many", 3), ("more", 3), ("few", 1)):
         image = "registry.company.com/app:1"

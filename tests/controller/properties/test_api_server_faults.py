@@ -26,9 +26,7 @@ pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
 MANY = 10
 AWAY = 3.0
-FOUND_WITHIN = (
-    5.0 + 5.0
-)  # five seconds are promised; as much again for a busy machine to do the work
+FOUND_WITHIN = 5.0 + 25.0  # five seconds are promised; the rest is a busy machine's work
 REQUESTS_A_SECOND = 0.3
 FIRST_TRIES = 3  # in the first seconds each watch is tried more often
 WATCHES = 3

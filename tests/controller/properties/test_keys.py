@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.types import ReconcileRequest, Result
+from tests.waiting import WITHIN
 
 KEYS = [ReconcileRequest("default", str(number)) for number in range(20)]
 ADDITIONS = 2000
@@ -42,7 +43,7 @@ async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(see
     keys = Controller(
         "keys", reconcile=reconcile, metrics=ControllerMetrics(CollectorRegistry()), workers=WORKERS
     )
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(keys.run())
         for number in range(1, ADDITIONS + 1):
             key = chance.choice(KEYS)

@@ -19,6 +19,7 @@ from kube.store import Store
 from kube.watch import Watch
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running
 from tests.controller.runtime.test_reconciler import single
+from tests.waiting import WITHIN
 
 OBJECTS = 400
 TEXT = "x" * 5600
@@ -145,7 +146,11 @@ async def test_a_large_list_does_not_block_the_event_loop(server: FakeApiServer)
         nonlocal taken
         taken += 1
 
-    async with Client(server.endpoint) as client, asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with (
+        Client(server.endpoint) as client,
+        asyncio.timeout(WITHIN),
+        asyncio.TaskGroup() as group,
+    ):
         watch = Watch(client, CONFIGMAP, Store(CONFIGMAP))
         watch.store.subscribers.append(take)
         tasks = [group.create_task(watch.run()), group.create_task(turn())]

@@ -23,6 +23,7 @@ from tests.controller.runtime.conftest import (
     Things,
     configmap,
 )
+from tests.waiting import WITHIN
 
 pytestmark = pytest.mark.long
 
@@ -85,7 +86,7 @@ class Looks:
 
     async def until_twice(self) -> None:
         """Wait until each was looked at twice."""
-        await asyncio.wait_for(self._twice.wait(), 10)
+        await asyncio.wait_for(self._twice.wait(), WITHIN)
 
 
 @pytest.mark.parametrize("patience", [60.0, 0.02])

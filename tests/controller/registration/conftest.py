@@ -20,6 +20,7 @@ from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.resource import Resource
+from tests.waiting import WITHIN
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
@@ -103,7 +104,7 @@ class System:
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Wait until a condition holds in the reconcilers' caches."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WITHIN):
             while not holds():
                 self.changed.clear()
                 await self.changed.wait()

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -122,11 +123,13 @@ class Measuring:
     seconds_to_find: float = 0.0
     selectors: list[Any] = field(default_factory=list)
     tried: int = 0
+    request: ProbeRequest | None = None
+    """The request of every policy; None: as they are found."""
 
     def _find(self, *given: Any) -> ProbeRequest | None:
         self.now += self.seconds_to_find
         self.tried += 1
-        return denied_requests(tuple)(*given)
+        return self.request or denied_requests(tuple)(*given)
 
     def __post_init__(self) -> None:
         self.probe = EnforcementProbe(
@@ -265,14 +268,42 @@ async def test_a_policy_that_denies_nothing_has_no_result(measuring):
 
 
 async def test_the_requests_of_a_minute_are_bounded(measuring):
-    """With many policies, each is measured in turn."""
+    """With many policies, each is measured in turn; those that confirm a problem are sent beside them."""
     measuring.engine = Engine(policies(*(f"limits-{number}" for number in range(24))))
     await measuring.after(0)
+    sent = [0.0]
     for _ in range(9):
-        before = measuring.sent()
         await measuring.after(10)
-        assert measuring.sent() - before <= MAX_REQUESTS / 6
+        sent.append(measuring.sent())
+    each_pass = [now - before for before, now in pairwise(sent)]
+    assert each_pass == [0, 0, 10, 20, 14, 4, 0, 0, 0]
+    assert MAX_REQUESTS == 60
     assert all(measuring.probe.of(f"limits-{number}") for number in range(24))
+
+
+async def test_a_webhook_that_hangs_is_reported_for_all_policies_that_it_serves(measuring):
+    """More policies than are measured in two minutes: the first unanswered request that is confirmed tells."""
+    titles = [f"limits-{number}" for number in range(150)]
+    measuring.engine = Engine(replace(LIMITS, name=title) for title in titles)
+    metadata = {"name": "many", "namespace": "shop"}
+    measuring.request = DeniedRequest(DEPLOYMENT, "shop", {"metadata": metadata})
+    denied = json.dumps(status(HOOK % "validate.gatewright.io", "Forbidden", *titles))
+    measuring.server.fail(10_000, 403, method="POST", garbage=denied)
+    await measuring.after(0)
+    for _ in range(20):
+        await measuring.after(10)
+    assert {measuring.probe.of(title).status for title in titles} == {"True"}
+    measuring.server.requests.faults.clear()
+    hung = status(
+        'failed calling webhook "validate.gatewright.io": context deadline exceeded',
+        "InternalError",
+    )
+    measuring.server.fail(10_000, 500, method="POST", garbage=json.dumps(hung))
+    for _ in range(2):
+        await measuring.after(10)
+    found = [measuring.probe.of(title) for title in titles]
+    assert {each.reason for each in found} == {"InternalError"}
+    assert "validate.gatewright.io" in found[0].message
 
 
 async def test_the_time_to_find_requests_is_bounded(measuring):

@@ -17,6 +17,7 @@ from controller.runtime.types import ReconcileRequest
 from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.resource import Resource
+from tests.waiting import WITHIN
 from tests.webhook.policy_sets.on_a_cluster.in_force import crd
 from webhook.engine import BoundPolicy
 from webhook.policy_sets.bound_objects import bind
@@ -117,7 +118,7 @@ class Statuses:
 
     async def _seen(self, key: str, namespace: str, name: str) -> None:
         wanted = int(self.server.get(self.resource, name, namespace)["metadata"]["resourceVersion"])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WITHIN):
             while not self.cache.has_seen(key, wanted):
                 self._changed.clear()
                 await self._changed.wait()

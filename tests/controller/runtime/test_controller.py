@@ -25,6 +25,7 @@ from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.errors import Conflict
 from kube.store import Change
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
+from tests.waiting import WITHIN
 
 ONE = ReconcileRequest(NAMESPACE, "one")
 
@@ -43,7 +44,7 @@ async def running(
     controller.watch(manager.caches.one(CONFIGMAP, "one", NAMESPACE), itself, primary=primary)
     manager.add(controller)
     stop = asyncio.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
             yield manager

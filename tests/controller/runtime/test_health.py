@@ -10,6 +10,7 @@ from controller.runtime.manager import Manager
 from gatewright.testing.fake_apiserver import FakeApiServer
 from tests.controller.runtime.conftest import CONFIGMAP, SECRET
 from tests.controller.runtime.test_leader import Clock
+from tests.waiting import WITHIN
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ async def test_readiness_names_each_cache_that_is_not_synced(manager: Manager) -
 async def test_a_synced_process_is_ready(manager: Manager) -> None:
     """Leadership does not matter; a long silence of the API server is reported."""
     stop = asyncio.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await manager.caches.synced()
         assert manager.unready() is None
@@ -47,7 +48,7 @@ async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(
     """A missing right is reported immediately, and does not delay other caches."""
     server.fail(1000, 403, path="/configmaps")
     stop = asyncio.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await manager.caches.of(SECRET).synced()
         fault = manager.unready() or ""

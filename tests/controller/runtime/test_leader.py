@@ -18,6 +18,7 @@ from kube.client import Client
 from kube.resource import JsonObject
 from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import NAMESPACE
+from tests.waiting import WITHIN
 
 QUICK = LeaseSettings(NAMESPACE, "lock", duration=15, renew_deadline=10, retry_period=0.001)
 
@@ -182,7 +183,7 @@ async def test_a_leader_outlives_failures_shorter_than_the_deadline(
     one = election(client, clock)
     await one.campaign()
     server.fail(3, 503)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         holding = group.create_task(one.hold())
         await server.requests.until(
             lambda requests: sum(each.code == 200 for each in requests.writes) > 0

@@ -17,6 +17,7 @@ from tests.controller.runtime.conftest import (
     kind_of,
 )
 from tests.controller.runtime.test_reconciler import single
+from tests.waiting import WITHIN
 
 ABSENT = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
 HELD: JsonObject = {
@@ -27,14 +28,14 @@ HELD: JsonObject = {
 
 async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> None:
     """Its watches were silently dead: before its first write, it reads the last leader's writes."""
-    lease = LeaseSettings(NAMESPACE, "lock", duration=3.0, renew_deadline=2.0, retry_period=0.05)
+    lease = LeaseSettings(NAMESPACE, "lock", duration=15, renew_deadline=10, retry_period=0.05)
     manager = Manager(server.endpoint, CollectorRegistry(), identity="standby", lease=lease)
     kind = kind_of(single, reads=(ABSENT,), optional=(ABSENT,))
     manager.add_kind(kind)
     things, stop, sizes = Things(server, manager, kind), asyncio.Event(), list[str]()
     server.create(LEASE, HELD)
     things.create(size=1)
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await server.requests.until(
             lambda requests: sum(each.code == 200 for each in requests.watches) == 3
@@ -75,7 +76,7 @@ async def test_the_first_leader_lists_everything_once(server: FakeApiServer) -> 
     manager.add_kind(kind)
     things, stop = Things(server, manager, kind), asyncio.Event()
     things.create()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await things.until_ready()
         stop.set()
@@ -91,10 +92,10 @@ async def test_a_manager_without_controllers_leads_until_it_is_stopped(
     server: FakeApiServer,
 ) -> None:
     """`gatewright controller --kinds none` is idle; it does not fail."""
-    lease = LeaseSettings(NAMESPACE, "lock", duration=3.0, renew_deadline=2.0, retry_period=0.05)
+    lease = LeaseSettings(NAMESPACE, "lock", duration=15, renew_deadline=10, retry_period=0.05)
     manager = Manager(server.endpoint, CollectorRegistry(), identity="idle", lease=lease)
     stop = asyncio.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await server.requests.until(
             lambda requests: len(requests.writes) >= 3

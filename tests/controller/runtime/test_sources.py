@@ -16,6 +16,7 @@ from kube.resource import JsonObject, Resource
 from kube.store import Change, entry_of
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 from tests.kube.conftest import DEPLOYMENT
+from tests.waiting import WITHIN
 
 SERVICE = Resource("", "v1", "services", "Service")
 SHOP = ReconcileRequest(NAMESPACE, "shop")
@@ -35,7 +36,7 @@ async def woken(
     manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
     manager.control("test", reconcile, *watched, workers=1)
     stop = asyncio.Event()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
             yield requests
@@ -127,7 +128,7 @@ async def test_a_cache_without_a_watch_is_an_error(server: FakeApiServer) -> Non
     manager.control("test", reconcile, For(DEPLOYMENT))
     server.create(DEPLOYMENT, named("shop"))
     stop = asyncio.Event()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         assert (
             await told.get() == "services are not watched: ask for caches before the manager runs"

@@ -11,6 +11,7 @@ from controller.runtime.types import RetryableError
 from controller.runtime.workqueue import LOW, NORMAL, KeyBackoff, WorkQueue
 from kube.errors import Conflict, TooManyRequests
 from tests.controller.runtime.clock import Clock
+from tests.waiting import WITHIN
 
 KEYS = st.sampled_from("abcde")
 ERROR, CONFLICT = TimeoutError(), Conflict(409, "Conflict", "again")
@@ -188,7 +189,7 @@ async def test_only_keys_that_a_worker_could_take_are_its_depth(
 async def test_get_waits_for_the_first_key() -> None:
     """A worker that waits is woken by an addition."""
     queue: WorkQueue[str] = WorkQueue()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         waiting = group.create_task(queue.get())
         await asyncio.sleep(0)
         queue.add("a", after=0.001)

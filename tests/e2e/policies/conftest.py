@@ -18,10 +18,9 @@ from kube.resource import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.conftest import CONFIG, Cluster
 from tests.gatewright.started import Gatewright, registered
-from tests.waiting import until
+from tests.waiting import WITHIN, until
 
 HOME = "gatewright-system"
-WITHIN = 30.0
 API_VERSION = "gatewright.io/v1alpha1"
 ROLLOUT = "rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
 TEAM_LABELS = '''\
@@ -156,7 +155,7 @@ def post(webhook: Gatewright, body: JsonObject, trust: ssl.SSLContext) -> tuple[
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust)
     )
     try:
-        with opener.open(request, timeout=10) as answer:
+        with opener.open(request, timeout=60) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -164,7 +163,7 @@ def post(webhook: Gatewright, body: JsonObject, trust: ssl.SSLContext) -> tuple[
 
 
 def _value(url: str, line: str) -> int | None:
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         found = [each for each in answer.read().decode().splitlines() if each.startswith(line)]
     return int(float(found[0].rpartition(" ")[2])) if found else None
 
@@ -205,7 +204,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
             )  # on SIGTERM, a webhook waits for the API server to close its connections
         controller.process.start()
         plane.kubectl(
-            "wait", "--for=create", "secret/gatewright-webhook-tls", "-n", HOME, "--timeout=30s"
+            "wait", "--for=create", "secret/gatewright-webhook-tls", "-n", HOME, "--timeout=90s"
         )
         secret = json.loads(
             plane.kubectl("get", "secret", "gatewright-webhook-tls", "-n", HOME, "-o=json").stdout

@@ -119,7 +119,7 @@ def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
     started.create_namespace("shop")
     started.kubectl("label", "namespace", "shop", "tier=web")
     started.kubectl("annotate", "namespace", "shop", "owner=core")
-    started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
     for name, replicas in (("many", 3), ("few", 1)):
         started.kubectl(
             "create", "deployment", name, "-n", "shop", "--image=app:1", f"--replicas={replicas}"
@@ -194,7 +194,7 @@ def violations(report: dict[str, Any]) -> dict[str, list[tuple[str, str, str]]]:
 def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path: Path) -> None:
     """Existing objects and manifests are judged, with parameters and unknown kinds of the cluster."""
     plane.kubectl("apply", "-f", "-", input=GIZMOS)
-    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
     gizmo = (
         "apiVersion: example.test/v1beta3\nkind: Gizmo\nmetadata: {name: bad, namespace: shop}\n"
     )

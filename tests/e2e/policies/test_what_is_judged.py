@@ -137,7 +137,7 @@ def test_a_mirror_changes_pods_and_no_replica_set(
     change = {"spec": {"template": {"metadata": {"annotations": {"look": "again"}}}}}
     installation.kubectl("patch", *shop, "--type=merge", f"-p={json.dumps(change)}")
     for sign in ("observedGeneration}=2", "updatedReplicas}=1"):
-        installation.kubectl("wait", *shop, f"--for=jsonpath={{.status.{sign}", "--timeout=30s")
+        installation.kubectl("wait", *shop, f"--for=jsonpath={{.status.{sign}", "--timeout=90s")
     installation.until("created", lambda: mirrored in images("pods"))
     assert (images("deployments"), images("replicasets")) == ({"nginx:1.21"}, {"nginx:1.21"})
     assert len(installation.kubectl("get", "replicasets", "-n", namespace, "-o=name").split()) == 2

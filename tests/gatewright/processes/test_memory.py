@@ -21,6 +21,6 @@ async def test_freed_memory_returns_though_some_between_stays_in_use():
     bodies.clear()
     trimming = asyncio.create_task(memory.trim(0))
     most = full - 0.8 * BODIES * BODY / 2**20
-    await eventually(lambda: megabytes(os.getpid()) <= most, within=10, every=0)
+    await eventually(lambda: megabytes(os.getpid()) <= most, every=0)
     trimming.cancel()
     assert len(kept) == BODIES / 10

@@ -136,7 +136,7 @@ async def test_a_blocked_loop_is_reported():
 
     def ask(address) -> None:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=10)
+            urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=60)
         except urllib.error.HTTPError as error:
             with error:
                 found.append((error.code, error.read().decode()))
@@ -156,7 +156,7 @@ async def test_while_the_loop_is_blocked_the_last_answer_is_repeated():
     told = threading.Event()
 
     def ask(address) -> None:
-        with urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=60) as answer:
             found.append(answer.read().decode())
         told.set()
 

@@ -13,6 +13,7 @@ from config.settings import Settings
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.webhook_process import webhook_of
 from gatewright.testing.fake_apiserver import FakeApiServer
+from tests.waiting import WITHIN
 from webhook.server.certificate_pairs import PairFiles
 from webhook.server.cluster_policies import RESOURCES
 
@@ -39,7 +40,7 @@ async def test_policy_objects_are_in_force_when_their_crds_come_later(tmp_path):
     async with (
         FakeApiServer() as server,
         AsyncExitStack() as stack,
-        asyncio.timeout(20),
+        asyncio.timeout(WITHIN),
         asyncio.TaskGroup() as group,
     ):
         settings = Settings(kubeconfig=kubeconfig(tmp_path / "kubeconfig", server.url))

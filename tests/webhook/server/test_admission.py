@@ -13,6 +13,7 @@ import pytest
 
 from kube.errors import Unreachable
 from kube.store import entry_of
+from tests.waiting import WITHIN
 from tests.webhook.server.conftest import LABELS, NAMES, bind, review
 from webhook.engine import (
     NAMESPACE_LABELS,
@@ -604,7 +605,7 @@ async def test_a_late_verdict_is_an_error_and_never_an_allow(start):
 )
 async def test_unavailable_labels_are_an_error(start, look_ups, seconds):
     """The policy's failurePolicy (Fail) decides, within the API server's time-out."""
-    async with start(LABELLED, look_ups=look_ups) as webhook, asyncio.timeout(10):
+    async with start(LABELLED, look_ups=look_ups) as webhook, asyncio.timeout(WITHIN):
         response = (await webhook.post(review(), f"/validate?timeout={seconds}s")).response
     assert response["allowed"] is False
     assert response["status"]["code"] == 500

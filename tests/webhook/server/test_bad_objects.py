@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.documents import read_documents
+from tests.waiting import WITHIN
 from tests.webhook.server.conftest import review
 from webhook.engine import Engine
 from webhook.policy_sets.catalogue import catalogue
@@ -40,7 +41,7 @@ def pod(**spec) -> dict:
 @pytest.mark.parametrize("path", ["/validate", "/mutate"])
 async def test_a_malformed_pod_is_denied_with_the_field(start, spec, code, path):
     """Null is absent; a wrong type is a denial with code 400 that names the field, never an internal error."""
-    async with start(ENGINE) as webhook, asyncio.timeout(5):
+    async with start(ENGINE) as webhook, asyncio.timeout(WITHIN):
         response = (await webhook.post(pod(**spec), path)).response
     assert response["uid"] == "u-1"
     if path == "/validate":

@@ -12,6 +12,7 @@ from kube.credentials import load
 from kube.errors import ApiError, ServerError
 from kube.resource import Resource
 from tests.controlplane.pki import CertificateAuthority
+from tests.waiting import WITHIN
 from tests.webhook.server.conftest import ENGINE
 from webhook.server.callers import Callers
 
@@ -77,7 +78,7 @@ async def test_the_api_server_shows_its_certificate(
                 at = WebhookClientConfig(url, authority.certificate)
                 configuration, _ = registration(ENGINE, []).configurations("callers", at)
                 await client.create(VALIDATING, configuration)
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(WITHIN):
                     while name not in denials:
                         try:
                             await client.create(POD, pod("bad"), dry_run=True)

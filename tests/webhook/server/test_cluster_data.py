@@ -13,7 +13,7 @@ from kube.endpoint import Endpoint
 from kube.errors import ApiError, ServerError, Unreachable
 from kube.resource import Resource
 from tests.kube.servers import answering
-from tests.waiting import eventually
+from tests.waiting import WITHIN, eventually
 from webhook.engine import Attributes
 from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALERS, WORKLOADS
 from webhook.review import attributes
@@ -91,7 +91,7 @@ async def names(look_ups: LookUps, name: str) -> list[str]:
 
 async def synced(look_ups: LookUps, resource: object) -> None:
     """Wait until the watch of a resource is synced."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WITHIN):
         await look_ups._stores[resource].synced.wait()
 
 

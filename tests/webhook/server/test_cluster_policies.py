@@ -20,6 +20,7 @@ from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.store import Store
 from kube.watch import Watch
+from tests.waiting import WITHIN
 from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
 from webhook.engine import NOW, Engine
@@ -116,7 +117,7 @@ class Cluster:
 
     async def seen(self) -> None:
         """Wait until every stored object is cached, and put them in force."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WITHIN):
             for store in self.stores:
                 await store.synced.wait()
             while not all(map(self._has_all, self.stores)):

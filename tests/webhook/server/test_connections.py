@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 import pytest
 from aiohttp import web
 
+from tests.waiting import WITHIN
 from tests.webhook.server.conftest import TlsRecords, Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
 from webhook.server import connections
@@ -36,7 +37,7 @@ async def test_an_incomplete_request_is_cut_off(start, begun):
     async with (
         start(request_seconds=0.2) as webhook,
         webhook.connected() as slow,
-        asyncio.timeout(10),
+        asyncio.timeout(WITHIN),
     ):
         await slow.send(begun)
         assert (await webhook.post(review())).status == 200
@@ -47,7 +48,7 @@ async def test_an_incomplete_request_is_cut_off(start, begun):
 
 async def test_a_client_without_a_handshake_is_cut_off(start):
     """The TLS handshake has a deadline."""
-    async with start(request_seconds=0.2) as webhook, asyncio.timeout(10):
+    async with start(request_seconds=0.2) as webhook, asyncio.timeout(WITHIN):
         reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
         assert await reader.read() == b""
         writer.transport.abort()
@@ -66,7 +67,7 @@ async def test_single_bytes_do_not_extend_the_deadline(start):
     async with (
         start(request_seconds=0.3) as webhook,
         webhook.connected() as slow,
-        asyncio.timeout(10),
+        asyncio.timeout(WITHIN),
     ):
         await slow.send(b"POST /validate HTTP/1.1\r\nX: ")
 
@@ -88,7 +89,7 @@ async def test_a_second_request_has_a_deadline_too(start):
     async with (
         start(request_seconds=0.2) as webhook,
         webhook.connected() as slow,
-        asyncio.timeout(10),
+        asyncio.timeout(WITHIN),
     ):
         assert (await slow.post(review())).status == 200
         await slow.send(HEAD)
@@ -107,7 +108,7 @@ async def test_an_unread_response_is_abandoned(start):
     async with (
         start(engine, request_seconds=0.2) as webhook,
         webhook.connected() as greedy,
-        asyncio.timeout(20),
+        asyncio.timeout(WITHIN),
     ):
         greedy.writer.transport.pause_reading()
         body = json.dumps(review()).encode()
@@ -233,7 +234,7 @@ async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start, monkey
     async with (
         start(request_seconds=0.5) as webhook,
         webhook.connected() as slow,
-        asyncio.timeout(10),
+        asyncio.timeout(WITHIN),
     ):
         sent = 0
 
@@ -266,7 +267,7 @@ async def test_few_tls_records_of_one_byte_are_read_at_once(start, monkeypatch):
 
     monkeypatch.setattr(web.RequestHandler, "data_received", read)
     body = json.dumps(review()).encode()
-    async with start() as webhook, TlsRecords.connected(webhook) as wire, asyncio.timeout(20):
+    async with start() as webhook, TlsRecords.connected(webhook) as wire, asyncio.timeout(WITHIN):
         head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
         await wire.send(head + body[:-100])
         await wire.send_one_by_one(body[-100:])
@@ -286,7 +287,7 @@ async def test_a_client_of_tiny_tls_records_is_read_ever_less_often(start, monke
 
     monkeypatch.setattr(HttpConnection, "_pause", pausing)
     request = HEAD + b"Content-Length: 2\r\n\r\n{}"
-    async with start() as webhook, TlsRecords.connected(webhook) as wire, asyncio.timeout(20):
+    async with start() as webhook, TlsRecords.connected(webhook) as wire, asyncio.timeout(WITHIN):
         await wire.send_one_by_one(request * 2)
         for _ in range(2):
             assert b"400 Bad Request" in await wire.receive()
@@ -346,7 +347,11 @@ async def test_pipelined_requests_are_answered_in_order(webhook):
 
 async def test_while_draining_each_response_closes_its_connection(start):
     """New connections are still served; the drain ends when all are closed."""
-    async with start(linger_seconds=0.2) as webhook, webhook.connected() as old, asyncio.timeout(5):
+    async with (
+        start(linger_seconds=0.2) as webhook,
+        webhook.connected() as old,
+        asyncio.timeout(WITHIN),
+    ):
         assert "connection" not in (await old.post(review())).headers
         draining = asyncio.create_task(webhook.connections.drain())
         async with webhook.connected() as new:
@@ -381,7 +386,7 @@ async def test_the_grace_period_ends_the_drain(start):
     async with (
         start(linger_seconds=0, grace_seconds=0.1) as webhook,
         webhook.connected() as idle,
-        asyncio.timeout(5),
+        asyncio.timeout(WITHIN),
     ):
         await idle.post(review())
         await webhook.connections.drain()

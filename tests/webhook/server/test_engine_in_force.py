@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from config.documents import DocumentError
 from kube.store import Store
-from tests.waiting import eventually
+from tests.waiting import WITHIN, eventually
 from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
 from webhook.policy_sets.catalogue import catalogue
@@ -254,7 +254,7 @@ async def test_a_file_that_changes_before_the_objects_are_known_is_loaded_afterw
     store, in_force = Store(RESOURCES[0]), asyncio.Event()
     policies = start(store)
     file.write_text("2")
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         following = group.create_task(policies.follow(in_force.set, seconds=60))
         await eventually(lambda: policies.ready() != "not loaded yet", every=0)
         assert policies.ready() == "policy objects of the cluster: not read yet"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.gobuild import build
-from tests.waiting import eventually
+from tests.waiting import WITHIN, eventually
 from tests.webhook.server.attacked import (
     SECONDS,
     TIMEOUT,
@@ -99,7 +99,7 @@ async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) 
         server.api_server.create(
             RESOURCES[1], COSTLY | {"metadata": {"name": f"p{number}", "namespace": "shop"}}
         )
-    async with server.client() as wire, asyncio.timeout(30):
+    async with server.client() as wire, asyncio.timeout(WITHIN):
 
         async def is_in_force() -> bool:
             return b"shop/p49" in (await wire.post(pod())).body

@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.waiting import eventually
+from tests.waiting import WITHIN, eventually
 from tests.webhook.registries.conftest import SmallRegistry
 from tests.webhook.registries.hostile import ATTACKS
 from tests.webhook.registries.signing import bundle, pem
@@ -56,7 +56,7 @@ async def put_image_policies_in_force(server: Server) -> bytes:
         server.api_server.create(RESOURCES[0], {"metadata": {"name": name}, "spec": spec})
     containers = [{"name": "app", "image": f"{server.registries[0]}/team/shop@{SIGNED}"}]
     body = pod(spec={"containers": containers})
-    async with server.client() as wire, asyncio.timeout(30):
+    async with server.client() as wire, asyncio.timeout(WITHIN):
         unsigned = pod(spec={"containers": [{"name": "app", "image": f"{names[0]}/evil"}]})
 
         async def is_in_force() -> bool:

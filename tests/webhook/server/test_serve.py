@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.waiting import WITHIN
 from webhook.server.serve import poll
 
 
@@ -17,7 +18,7 @@ async def test_poll_refreshes_again_and_again():
             done.set()
 
     polling = asyncio.create_task(poll(refresh, 0.001))
-    await asyncio.wait_for(done.wait(), 5)
+    await asyncio.wait_for(done.wait(), WITHIN)
     polling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await polling

@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from certs import KeyPair, issue_ca, issue_serving
+from tests.waiting import WITHIN
 from tests.webhook.server.conftest import NAME, review, trust, write_pair
 from webhook.server.certificate_pairs import PairFiles
 from webhook.server.metrics import WebhookMetrics
@@ -110,7 +111,7 @@ async def test_each_swap_of_the_kubelet_is_served(start, authority, tmp_path):
 async def test_a_changed_file_is_noticed(start, authority, tmp_path):
     """The poll loads the new pair."""
     mount(issue_serving(authority, [NAME], [], NOW), tmp_path, "..0")
-    async with start(with_pair=False, poll_seconds=0.01) as webhook, asyncio.timeout(10):
+    async with start(with_pair=False, poll_seconds=0.01) as webhook, asyncio.timeout(WITHIN):
         before = await serial(webhook)
         mount(issue_serving(authority, [NAME], [], NOW), tmp_path, "..1")
         while await serial(webhook) == before:

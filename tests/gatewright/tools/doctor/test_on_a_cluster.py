@@ -194,7 +194,7 @@ def server(cluster: Cluster, tmp_path: Path) -> Iterator[tuple[Gatewright, bytes
 
 def was_called(gatewright: Gatewright) -> bool:
     """Return whether the API server has called the webhook."""
-    with urllib.request.urlopen(gatewright.metrics_url, timeout=5) as page:
+    with urllib.request.urlopen(gatewright.metrics_url, timeout=60) as page:
         text = page.read().decode()
     counts = [line for line in text.splitlines() if line.startswith(CALLS)]
     return any(float(line.rpartition(" ")[2]) > 0 for line in counts)

@@ -42,7 +42,7 @@ def text(page, id):
 
 def until(page, id, wanted):
     """Wait until an element has a text."""
-    waiting.until(lambda: text(page, id) == wanted, within=20, problem=lambda: text(page, id))
+    waiting.until(lambda: text(page, id) == wanted, problem=lambda: text(page, id))
 
 
 def typed(page, id, text):

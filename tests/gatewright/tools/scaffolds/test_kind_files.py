@@ -20,6 +20,7 @@ from gatewright.testing.fake_apiserver import FakeApiServer
 from gatewright.tools.scaffolds.kind_files import NewKind, in_package, in_project, plural_of
 from kube.resource import Resource
 from tests.gatewright.packages import declare, installed
+from tests.waiting import WITHIN
 from webhook.policy_sets import catalogue
 
 ROOT = Path(__file__).parents[4]
@@ -369,7 +370,7 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
     (sprocket,) = [kind for kind in planned_kinds() if kind.name == "sprocket"]
     sample = yaml.safe_load((package / "samples/my-sprocket.yaml").read_text())
     stop, changed = asyncio.Event(), asyncio.Event()
-    async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with FakeApiServer() as server, asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         server.storage.listeners.append(lambda _: changed.set())
         server.define(crds.definition(sprocket.type))
         runtime = Manager(server.endpoint, CollectorRegistry(), identity="the-test")

@@ -1,6 +1,5 @@
 """Puts Kubernetes' own policies in force on a real API server, and returns its verdicts."""
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -61,22 +60,32 @@ def rules(**rule: Any) -> JsonObject:
 
 
 async def create(api: ApiServer, objects: Iterable[JsonObject]) -> None:
-    """Create policies and bindings, and wait until the last one is in force, since they are loaded in order."""
-    canary = policy(
-        "Validating",
-        "canary",
-        {
-            "matchConstraints": rules(resources=["configmaps"]),
-            "validations": [{"expression": "object.metadata.name != 'canary'"}],
-        },
-    )
-    for each in (*objects, canary, binding("Validating", "canary")):
+    """Create policies and bindings, and wait until the last one of both sorts is in force.
+
+    Those of a sort are loaded in order.
+    """
+    configmaps = rules(resources=["configmaps"])
+    is_other = "object.metadata.name != 'canary'"
+    denial = {"matchConstraints": configmaps, "validations": [{"expression": is_other}]}
+    label = "Object{metadata: Object.metadata{labels: {'canary': 'sang'}}}"
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": label}}
+    labelling = {
+        "matchConstraints": configmaps,
+        "matchConditions": [{"name": "canary", "expression": "object.metadata.name == 'canary'"}],
+        "reinvocationPolicy": "Never",
+        "mutations": [mutation],
+    }
+    canaries = [
+        *(policy("Validating", "canary", denial), binding("Validating", "canary")),
+        *(policy("Mutating", "canary", labelling), binding("Mutating", "canary")),
+    ]
+    for each in (*objects, *canaries):
         await api.make(Ask("POST", f"{ROOT}/{PATHS[each['kind']]}", each))
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary"}}
     path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
-    async def warns() -> bool:
-        return bool((await api(Ask("POST", path, body), dry_run=True)).warnings)
+    async def sing() -> bool:
+        said = await api(Ask("POST", path, body), dry_run=True)
+        return bool(said.warnings) and "labels" in said.body.get("metadata", {})
 
-    await eventually(warns)
-    await asyncio.sleep(1)  # validating and mutating policies are read by different watches
+    await eventually(sing)
