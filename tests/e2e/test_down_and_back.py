@@ -32,7 +32,7 @@ spec:
   match: {any: [{namespaces: [production]}]}
 """
 POLICIES = ("--policies-config-map", "gatewright-policies")
-SHORT_LEASE = ("--lease-duration=6s", "--renew-deadline=5s", "--retry-period=500ms")
+SHORT_LEASE = ("--lease-duration=12s", "--renew-deadline=10s", "--retry-period=500ms")
 BOTH = {"validate", "mutate"}
 
 

@@ -82,10 +82,23 @@ def differences(
     for mode in tool.modes:
         for object in objects:
             answer = compare(mode, object, **ignore)
+            for _ in range(10):
+                if not answer["Modified"] or not written_between(answer):
+                    break
+                answer = compare(mode, object, **ignore)
             if answer["Modified"]:
                 changes = jsonpatch.make_patch(answer.get("Live"), answer.get("Predicted")).patch
                 found[f"{mode} {object['kind']}/{object['metadata']['name']}"] = changes
     return found
+
+
+def written_between(answer: JsonObject) -> bool:
+    """Return whether somebody else, such as a controller, changed the object during a comparison."""
+    versions = {
+        (answer.get(state) or {}).get("metadata", {}).get("resourceVersion")
+        for state in ("Live", "Predicted")
+    }
+    return len(versions) == 2 and None not in versions
 
 
 def listed(objects: list[JsonObject]) -> JsonObject:

@@ -60,5 +60,5 @@ def test_a_random_policy_takes_no_longer_than_it_costs(size):
 @pytest.mark.long
 @pytest.mark.parametrize("size", [1, 30, 1000, 30_000, 300_000])
 def test_many_random_policies_take_no_longer_than_they_cost(size):
-    """A thousand for each size."""
-    assert slow(range(1000, 2000), size)[1] == []
+    """Three hundred for each size."""
+    assert slow(range(1000, 1300), size)[1] == []

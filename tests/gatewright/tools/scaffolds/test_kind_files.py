@@ -448,7 +448,7 @@ def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None
     environment = {**os.environ, "PYTHONPATH": str(directory)}
     argv = [str(Path(sys.executable).with_name(command[0])), *command[1:], *paths]
     done = subprocess.run(
-        argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=120
+        argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
