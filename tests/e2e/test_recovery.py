@@ -113,7 +113,7 @@ def test_a_child_that_a_quota_refuses_is_reported_and_created_later(
     laptop.kubectl("apply", "-n", namespace, "-f-", input=widget)
     laptop.gatewright.until(
         "the condition names the quota",
-        lambda: reasons(laptop, namespace, "widget", "exceeded quota: none", "Forbidden"),
+        lambda: bool(reasons(laptop, namespace, "widget", "exceeded quota: none", "Forbidden")),
     )
     laptop.kubectl("delete", "resourcequota", "none", "-n", namespace)
     laptop.wait("widget/gears", "condition=Ready", namespace)

@@ -5,7 +5,7 @@ from webhook.server.policy_files import digest_of
 
 def digest(path):
     """Return the digest of one path."""
-    return digest_of([path], None)
+    return digest_of([path], ())
 
 
 def test_creation_change_and_deletion_are_noticed(tmp_path):
