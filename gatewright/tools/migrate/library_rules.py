@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatewright.tools.cel_text import every, literal, negated, optional, select, some
+from gatewright.tools.cel_text import every, literal, negated, optional, some
 from gatewright.tools.migrate.results import refuse, texts
 
 Parameters = dict[str, Any]
@@ -148,7 +148,7 @@ def probes_rules(given: Parameters, rego: str) -> TemplateRules:
     if not probes or not types:
         refuse("it names no probes, or no types of probes", "`probes`")
     tests = [
-        some(f"{select(f'container.?{probe}', f'?{type}')}.hasValue()" for type in types)
+        some(f"{optional(f'container.?{probe}', type)}.hasValue()" for type in types)
         for probe in probes
     ]
     message = f"must have {' and '.join(probes)}, each with one of {', '.join(types)}"

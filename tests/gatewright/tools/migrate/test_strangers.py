@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from gatewright.tools.migrate.library_rules import probes_rules
 from tests.gatewright.tools.migrate.converted import cluster_policy, converted, reasons, verdict
 
 GATEKEEPER = "templates.gatekeeper.sh"
@@ -298,3 +299,11 @@ def test_constants_of_several_types_are_set(value):
     del policy["spec"]["rules"][0]["validate"]
     found = converted(definition, policy)
     assert found.unconverted == []
+
+
+def test_required_probes_read_the_handlers_of_probes():
+    """A container with a probe of one of the types passes."""
+    given = {"probes": ["readinessProbe"], "probeTypes": ["tcpSocket", "exec"]}
+    assert "container.?readinessProbe.?tcpSocket.hasValue()" in str(
+        probes_rules(given, "input.review.object.spec.containers[_]").variables
+    )
