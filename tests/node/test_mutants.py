@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.node.conftest import Figures
-from tests.node.installation import Installation
+from tests.node.installation import WEBHOOK, Installation
 from tests.node.release import NAMESPACE
 
 pytestmark = [pytest.mark.node, pytest.mark.long]
@@ -32,13 +32,19 @@ MUTANTS = (
         "return self.field if self.holder is not None",
     ),
 )
+DEPLOYMENT = "deployment/gatewright-webhook"
+MODULE = "module"  # the volume of a changed module
 PACKAGES = "import webhook, pathlib; print(pathlib.Path(webhook.__path__[0]).parent)"
 
 
 @pytest.fixture
 def labelled(installed: Installation) -> Iterator[Installation]:
-    """An installation; the pods and ConfigMaps of the test are deleted after it."""
+    """An installation; the pods, ConfigMaps and the rollout of the test are undone after it."""
     yield installed
+    template = installed.cluster.get(DEPLOYMENT, NAMESPACE)["spec"]["template"]["spec"]
+    if any(volume["name"] == MODULE for volume in template.get("volumes", ())):
+        installed.cluster.kubectl("rollout", "undo", DEPLOYMENT, "-n", NAMESPACE)
+        installed.cluster.kubectl("rollout", "status", DEPLOYMENT, "-n", NAMESPACE)
     installed.cluster.kubectl(
         "delete", "pods,configmaps", "-l", "mutant", "-n", NAMESPACE, "--grace-period=0", "--force"
     )
@@ -47,11 +53,14 @@ def labelled(installed: Installation) -> Iterator[Installation]:
 def test_each_mutant_that_changes_a_verdict_is_not_ready(
     labelled: Installation, figure: Figures
 ) -> None:
-    """Each is a pod of the webhook, with one line of its code changed; the one without is ready."""
+    """Each is a pod of the webhook, with one line of its code changed; the one without is ready.
+
+    The rollout of one stops: the pods before it serve.
+    """
     kubectl = labelled.cluster.kubectl
-    exec = ("exec", "deployment/gatewright-webhook", "-n", NAMESPACE, "--")
+    exec = ("exec", DEPLOYMENT, "-n", NAMESPACE, "--")
     packages = kubectl(*exec, "/opt/gatewright/bin/python", "-c", PACKAGES).strip()
-    webhook = labelled.cluster.get("deployment/gatewright-webhook", NAMESPACE)
+    webhook = labelled.cluster.get(DEPLOYMENT, NAMESPACE)
     for number, change in enumerate((SAME, *MUTANTS)):
         for object in _objects(webhook["spec"]["template"]["spec"], packages, number, *change):
             kubectl("apply", "-f-", input=object)
@@ -63,6 +72,31 @@ def test_each_mutant_that_changes_a_verdict_is_not_ready(
         case = _why(labelled, name).partition('case "')[2].partition('"')[0]
         figure(f"{module}: `{text}` changed to `{other}`: not ready, case {case!r}")
     assert labelled.verdicts() == [False, False]
+    before = {pod["metadata"]["name"] for pod in labelled.pods(WEBHOOK)}
+    changed = json.dumps({"spec": {"template": {"spec": _with_module(1, packages, MUTANTS[0][0])}}})
+    kubectl("patch", DEPLOYMENT, "-n", NAMESPACE, "-p", changed)
+
+    def new_pods() -> list[str]:
+        names = (pod["metadata"]["name"] for pod in labelled.pods(WEBHOOK))
+        return [name for name in names if name not in before]
+
+    labelled.until(
+        "the new pod names a case",
+        lambda: any('case "' in _why(labelled, name) for name in new_pods()),
+    )
+    (new,) = new_pods()
+    assert not _is_ready(labelled, new)
+    assert all(_is_ready(labelled, name) for name in before)
+    status = labelled.cluster.get(DEPLOYMENT, NAMESPACE)["status"]
+    assert (status["availableReplicas"], status["unavailableReplicas"]) == (len(before), 1)
+    figure(f"the rollout stops: {len(before)} pods serve, the new one is not ready")
+
+
+def _with_module(number: int, packages: str, module: str) -> dict[str, Any]:
+    """Return what a pod's spec gets, to have the changed module of a mutant."""
+    mount = {"name": MODULE, "mountPath": f"{packages}/{module}", "subPath": "module.py"}
+    volume = {"name": MODULE, "configMap": {"name": f"mutant-{number}"}}
+    return {"containers": [{"name": "webhook", "volumeMounts": [mount]}], "volumes": [volume]}
 
 
 def _objects(
@@ -76,9 +110,11 @@ def _objects(
     yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": changed}
     pod = json.loads(json.dumps(spec))
     pod.pop("topologySpreadConstraints", None)
-    pod.setdefault("volumes", []).append({"name": "module", "configMap": {"name": name}})
-    mount = {"name": "module", "mountPath": f"{packages}/{module}", "subPath": "module.py"}
-    pod["containers"][0].setdefault("volumeMounts", []).append(mount)
+    more = _with_module(number, packages, module)
+    pod.setdefault("volumes", []).extend(more["volumes"])
+    pod["containers"][0].setdefault("volumeMounts", []).extend(
+        more["containers"][0]["volumeMounts"]
+    )
     yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
 
 
