@@ -130,8 +130,9 @@ def _violations(
     for expected in desired:
         match = next((each for each in left if is_expected(expected, each, prefix)), None)
         if match is None:
+            policy = "" if expected.policy is None else f" of policy {expected.policy}"
             message = "" if expected.message is None else f" with message {expected.message!r}"
-            yield f"missing {noun} at {joined(prefix, expected.path)}{message}"
+            yield f"missing {noun} at {joined(prefix, expected.path)}{policy}{message}"
         else:
             left.remove(match)
     yield from (f"unexpected {noun}: {policy}: {text}" for policy, text in left)

@@ -323,13 +323,16 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             "object: {kind: Pod}, expect: {denied: [{path: a, policy: judge}]}",
-            ["expected denied with code 403, got allowed", "missing violation at a"],
+            [
+                "expected denied with code 403, got allowed",
+                "missing violation at a of policy judge",
+            ],
             id="allowed instead of denied",
         ),
         pytest.param(
             "judge",
             f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge}}, {{path: b, policy: judge}}]}}",
-            ["missing violation at b"],
+            ["missing violation at b of policy judge"],
             id="one is missing",
         ),
         pytest.param(
@@ -341,14 +344,14 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge}}, {{path: a, policy: judge}}]}}",
-            ["missing violation at a"],
+            ["missing violation at a of policy judge"],
             id="one is not two",
         ),
         pytest.param(
             "judge",
             f"{asks('paths', 'ab')}, expect: {{denied: [{{path: a, policy: judge}}]}}",
             [
-                "missing violation at a",
+                "missing violation at a of policy judge",
                 f"unexpected violation: judge: {CHANGED.replace('a', 'ab', 1)}",
             ],
             id="a path is whole",
@@ -365,7 +368,7 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: other}}]}}",
-            ["missing violation at a", f"unexpected violation: judge: {CHANGED}"],
+            ["missing violation at a of policy other", f"unexpected violation: judge: {CHANGED}"],
             id="another policy",
         ),
         pytest.param(
@@ -380,7 +383,7 @@ CHANGED = "a: x; this is asked for. Do not ask."
             [
                 "expected allowed, got denied with code 403",
                 f"unexpected violation: judge: {CHANGED}",
-                "missing warning at a",
+                "missing warning at a of policy judge",
             ],
             id="denied instead of warned",
         ),
@@ -811,7 +814,7 @@ def test_a_case_may_be_about_a_kind_that_its_policies_name_in_full(tmp_path):
             denied,
             [
                 "expected denied with code 403, got allowed",
-                "missing violation at spec.issuerRef.name",
+                "missing violation at spec.issuerRef.name of policy issuers",
             ],
         ),
     ):
