@@ -164,7 +164,10 @@ def test_a_backup_is_restored_by_one_command(laptop: Laptop, namespace: str) -> 
     laptop.kubectl("-n", namespace, *ready)
     unknown = restore("nightly")
     assert unknown.returncode != 0
-    assert "there is no Backup nightly, and no PostgreSQL nightly with backups" in unknown.stderr
+    assert (
+        "there is no Backup nightly, and no PostgreSQL, AppStack or EcommercePlatform nightly with backups"
+        in unknown.stderr
+    )
     refused = restore("nightly-backup", answer="n\n")
     assert refused.returncode != 0
     assert "Replaces: tables of shop in the postgresql server shop-db" in refused.stdout

@@ -13,6 +13,8 @@ from webhook.policy_sets.catalogue import catalogue
 
 SCALING = {each.kind for each in KINDS.values() if each.scales}
 BEFORE, AFTER = 5, (0, 1, 2, 3, 11, 1000)
+# Too few instances for a field of the object are a condition of it: a Scale has no such field.
+BY_CONTROLLER = {"postgresql-rules"}
 
 
 def scale(replicas):
@@ -64,7 +66,9 @@ def test_scaling_is_judged_as_applying_the_same_replicas():
             if all(each == found[0] for each in found):
                 continue
             about_replicas.add(name)
+            if name in BY_CONTROLLER:
+                continue
             if (other := [scaled(trial, object, each) for each in AFTER]) != found:
                 differing.append((trial.where, trial.name, found, other))
     assert differing == []
-    assert about_replicas == {"disruption-budgets", "replica-limits"}
+    assert about_replicas == {"disruption-budgets", "replica-limits"} | BY_CONTROLLER

@@ -8,6 +8,7 @@ import click
 from config.documents import Document
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
+from gatewright.checks.check_report import problem
 from gatewright.checks.skipped import kinds_of
 from gatewright.checks.sources import read_sources
 from gatewright.console.chart_options import ChartOptions
@@ -83,7 +84,7 @@ def _of_files(
     places: dict[str, SourceLocation],
 ) -> ClusterState:
     sources = read_sources(files, ChartOptions())
-    problems += map(InputProblem, sources.problems)
+    problems += map(problem, sources.problems)
     state, read = ClusterState(), dict[tuple[str, str], Document]()
     for document in sources.documents:
         title, (group, _) = title_of(document.value), group_kind(document.value)

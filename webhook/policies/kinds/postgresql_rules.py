@@ -6,7 +6,8 @@ condition Ready reports that it is missing. A destination of backups is judged a
 the controller creates for it. Always in force, as part of the kind.
 
 Not judged here, but by the controller against existing volumes: `storage` that shrinks or cannot
-grow, a later `version`, another `storageClassName`.
+grow, a later `version`, another `storageClassName`; `kubectl scale` to fewer than three instances
+with `synchronous: Required`.
 
 Allowed: `shop-db`; `storage: 10Gi`; `users: [{name: app}]` with `databases: [{name: shop, owner:
 app}]`.

@@ -131,9 +131,11 @@ def test_the_message_names_object_field_and_value_and_the_rest_is_judged(tmp_pat
     assert ended.value.code == 3
     report = json.loads(capsys.readouterr().out)
     assert [each["name"] for each in report["results"] if each["violations"]] == ["slow"]
+    places = [(each["file"], each["line"]) for each in report["problems"][:2]]
+    assert places == [(str(file), 1)] * 2
     assert [each["message"] for each in report["problems"]] == [
-        f"{file}:1: metadata: missing, or not an object",
-        f"{file}:1: apiVersion: missing; every Kubernetes object has one",
+        "metadata: missing, or not an object",
+        "apiVersion: missing; every Kubernetes object has one",
         'ValidatingWebhookConfiguration guard cannot be read: webhooks[1].rules: "x": should be a '
         "valid list",
         "Deployment a cannot be read: spec.template: 7: should be an object",
