@@ -7,7 +7,7 @@ LOG = logging.getLogger("gatewright.kube.budget")
 
 
 class ByteBudget:
-    """The bytes of the objects that are stored although nobody has requested them."""
+    """The bytes of the objects that are stored although they were not requested."""
 
     def __init__(self, limit: Callable[[], int]) -> None:
         """Allow as many bytes in all as `limit` returns at the time."""
@@ -16,7 +16,7 @@ class ByteBudget:
         self._is_reported = False
 
     def take(self, size: int, title: str) -> bool:
-        """Take `size` bytes for an object; return whether there were so many left.
+        """Take `size` bytes for an object; return whether that many were left.
 
         The first object without room is logged by its `title`.
         """

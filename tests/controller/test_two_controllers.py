@@ -27,7 +27,7 @@ def lease(namespace: str) -> LeaseSettings:
 
 @pytest.fixture
 def long_lease(lease: LeaseSettings) -> LeaseSettings:
-    """A lease that nobody waits for: whoever has it next got it because it was released."""
+    """A lease too long to wait for: the next holder has it because it was released."""
     return replace(lease, duration=600, renew_deadline=300)
 
 

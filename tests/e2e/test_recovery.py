@@ -101,7 +101,7 @@ def test_what_forbids_pods_is_in_the_condition_of_every_kind(
 def test_a_child_that_a_quota_refuses_is_reported_and_created_later(
     laptop: Laptop, namespace: str
 ) -> None:
-    """The API server refuses the child itself; nobody has to touch its parent afterwards."""
+    """The API server refuses the child itself; its parent needs no change afterwards."""
     quota = {
         **named("v1", "ResourceQuota", "none"),
         "spec": {"hard": {"count/deployments.apps": "0"}},

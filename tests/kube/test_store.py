@@ -178,7 +178,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS)
-def test_what_nobody_requested_fits_the_budget(steps: list[tuple[str, str, int]]) -> None:
+def test_what_was_not_requested_fits_the_budget(steps: list[tuple[str, str, int]]) -> None:
     """Whatever others store; requested objects are stored at their next change, until they end."""
     budget = ByteBudget(lambda: 1_000)
     stores = [Store(WIDGET, lambda _: None, is_claimed, budget) for _ in range(2)]

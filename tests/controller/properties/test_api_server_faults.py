@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,10 +18,12 @@ from controller.runtime.manager import Manager
 from kube import credentials
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError
+from kube.resource import JsonObject
 from tests.controller.observer import Observer, observing
 from tests.controller.webapps import webapp
 from tests.controlplane.plane import ControlPlane
 from tests.fakes.proxy import Proxy
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
@@ -57,14 +60,18 @@ async def controller_through(
 async def create(user: Client, place: str, name: str) -> None:
     """Create WebApps, and retry until it succeeds."""
     for number in range(MANY):
-        while True:
-            try:
-                await user.create(WEBAPP.resource, webapp(place, f"{name}-{number}"))
-                break
-            except AlreadyExists:
-                break  # an earlier attempt succeeded without a response
-            except ApiError:
-                await asyncio.sleep(0.1)
+        await eventually(partial(is_created, user, webapp(place, f"{name}-{number}")), every=0.1)
+
+
+async def is_created(user: Client, object: JsonObject) -> bool:
+    """Try to create a WebApp; return whether it is there."""
+    try:
+        await user.create(WEBAPP.resource, object)
+    except AlreadyExists:
+        return True  # an earlier attempt succeeded without a response
+    except ApiError:
+        return False
+    return True
 
 
 async def until_made(observer: Observer, name: str) -> None:

@@ -82,7 +82,7 @@ def test_what_no_converter_knows_is_named(api_version, kind, reason):
 
 @pytest.mark.parametrize("kind", ["Backup", "WebApp", "Cache", "PolicyException", "Schedule"])
 def test_a_kind_of_another_group_is_not_that_of_gatewright(kind):
-    """A rule about Velero's Backup, say: without its definition, nobody knows which one is meant."""
+    """A rule about Velero's Backup, say: without its definition, the kind is unknown."""
     ((_, reason, nearest),) = reasons(cluster_policy({"deny": {}}, kinds=[kind]))
     unknown = "its kind is unknown, since no CustomResourceDefinition of it is among the FILEs"
     assert (reason, nearest) == (
