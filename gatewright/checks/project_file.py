@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from config.documents import DocumentError, read_documents
 from config.faults import did_you_mean
@@ -32,10 +33,24 @@ class ProjectCommand(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Return a context with the defaults of the project file, if it is to be read."""
-        if SWITCH not in args and "--help" not in args:
-            extra.setdefault("default_map", project_defaults())
-        return super().make_context(info_name, args, parent, **extra)
+        """Return a context with the defaults of the project file, if it is to be read.
+
+        Raises UsageError as `project_defaults` does, and for a value that its option does not take.
+        """
+        if SWITCH in args or "--help" in args:
+            return super().make_context(info_name, args, parent, **extra)
+        file, defaults = project_defaults()
+        extra.setdefault("default_map", defaults)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.BadParameter as error:
+            if not (error.ctx and error.param and error.param.name):
+                raise
+            name = error.param.name
+            if error.ctx.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
+                raise
+            key = next(key for key, (option, _) in KEYS.items() if option == name)
+            raise click.UsageError(f"{file}: {key}: {error.message}") from None
 
 
 NO_PROJECT_FILE: Callable[[Any], Any] = click.option(
@@ -47,8 +62,8 @@ NO_PROJECT_FILE: Callable[[Any], Any] = click.option(
 )
 
 
-def project_defaults() -> dict[str, Any]:
-    """Return the parameters of `check` that the project file of the working directory sets.
+def project_defaults() -> tuple[str, dict[str, Any]]:
+    """Return the project file of the working directory, and the parameters of `check` that it sets.
 
     Raises UsageError for an unknown key or a path that it may not name, DocumentError if the file
     cannot be read.
@@ -68,7 +83,7 @@ def project_defaults() -> dict[str, Any]:
             raise click.UsageError(f"{file}: {key}: {error}") from None
     if file:
         defaults.setdefault("manifests", ["."])
-    return defaults
+    return file, defaults
 
 
 def _read() -> tuple[str, Mapping[str, Any]]:

@@ -132,6 +132,23 @@ def test_nothing_of_a_project_file_is_ignored(check, yaml, toml, says):
     assert (code, says in err) == (3, True), err
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("fail-on: denied\n", "fail-on: 'denied' is not one of 'deny', 'warn', 'never'."),
+        ("policies: [production]\nnamespace: {a: b}\n", "namespace: must be a text"),
+        ("policies: [production]\nnamespace: A_B\n", "namespace: "),
+        ("policies: [production]\nnamespace-labels: {a: b}\n", "namespace-labels: labels must be"),
+        ("policies: [production]\noutputs: [word]\n", "outputs: "),
+    ],
+)
+def test_a_bad_value_is_said_with_its_file_and_key(check, text, says):
+    """Not as an option that was never written."""
+    Path(".gatewright.yaml").write_text(text)
+    code, _, err = check()
+    assert (code, f"Error: .gatewright.yaml: {says}" in err) == (2, True), err
+
+
 def test_a_pyproject_of_other_tools_does_not_matter(check):
     """Even if they cannot read it."""
     Path(".gatewright.yaml").write_text("policies: [policies.yaml]\n")
