@@ -161,14 +161,29 @@ def documents_at(paths: Iterable[Path]) -> list[Document]:
     Raises DocumentError, with a line for each, if files or documents cannot be read, or a directory
     has none.
     """
-    found, faults = list[Document](), list[str]()
-    for file in (file for path in paths for file in yaml_files(path)):
-        documents, unreadable = readable_documents(read_documents(file))
-        found += documents
-        faults += unreadable
+    found, faults = readable_documents_at(paths)
     if faults:
         raise DocumentError("\n".join(faults))
     return found
+
+
+def readable_documents_at(paths: Iterable[Path]) -> tuple[list[Document], list[str]]:
+    """Return the documents of the files at `paths`, or in those directories.
+
+    With a line for each file or document that cannot be read, and each directory without files.
+    """
+    found, faults = list[Document](), list[str]()
+    for path in paths:
+        try:
+            files = yaml_files(path)
+        except DocumentError as error:
+            faults += error.lines
+            continue
+        for file in files:
+            documents, unreadable = readable_documents(read_documents(file))
+            found += documents
+            faults += unreadable
+    return found, faults
 
 
 def read_stdin() -> Iterator[Document]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config.documents import Document, DocumentError, documents_at
+from config.documents import Document, DocumentError, readable_documents_at
 from config.faults import FaultsError
 from config.schemas import CustomTypes
 from config.settings import Settings
@@ -121,11 +121,13 @@ class Checker:
     async def run(self) -> None:
         """Judge the subjects, with a cluster's policies and look-ups if the settings name one.
 
-        Raises DocumentError or PolicySetError if there are no policies.
+        Raises DocumentError if there are no policies.
         """
         async with self._cluster() as live:
             self.sets = await self.in_force(live)
-            self.problems += [problem for each in self.sets for problem in each.problems]
+            self.problems += dict.fromkeys(
+                problem for in_force in self.sets for problem in in_force.problems
+            )
             if self._counts:
                 self.sets = [
                     replace(policy_set, engine=policy_set.engine.counting_exceptions())
@@ -156,7 +158,8 @@ class Checker:
         planners = self._planners()
         found = list[PoliciesInForce]()
         for paths, now in sets:
-            documents = self._selection.of(documents_at(paths))
+            read, unreadable = readable_documents_at(paths)
+            documents = self._selection.of(read)
             custom = self._custom_types()
             if live is not None:
                 custom = custom.beside(await live.custom_types(documents))
@@ -170,6 +173,7 @@ class Checker:
                     custom=custom,
                     more=more,
                     sources=paths,
+                    unreadable=unreadable,
                 )
             )
         return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
-from gatewright.checks.check_report import place, policy_infos, result
+from gatewright.checks.check_report import place, policy_infos, problem, result
 from gatewright.outputs import InputProblem, PolicyInfo, SourceLocation, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
 from webhook.engine.conflicts import PolicyConflict
@@ -20,7 +20,7 @@ from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifes
 from webhook.known import Known
 from webhook.policy_sets.admission_policies import joined
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, in_force, read, without_cases
+from webhook.policy_sets.policy_set import PolicySet, in_force, read_valid, without_cases
 
 if TYPE_CHECKING:
     from config.schemas import CustomTypes
@@ -35,7 +35,7 @@ class PoliciesInForce:
     infos: Mapping[str, PolicyInfo]
     now: datetime
     problems: tuple[InputProblem, ...] = ()
-    """The policies that are not in force, since they conflict with others."""
+    """What is not in force: objects that are invalid, and policies that conflict with others."""
 
     @classmethod
     def of(
@@ -46,6 +46,7 @@ class PoliciesInForce:
         planners: Planners,
         now: datetime,
         more: Iterable[BoundPolicy] = (),
+        problems: Iterable[InputProblem] = (),
     ) -> "PoliciesInForce":
         """Return a policy set in force, with the rules that are always in force.
 
@@ -53,9 +54,10 @@ class PoliciesInForce:
         children are judged too. `more` are the admission policies of Kubernetes in a cluster.
         """
         own = Engine(in_force(found, catalogue(), home), planners)
-        problems = tuple(_conflict_problem(each, documents) for each in own.conflicts)
+        conflicts = (_conflict_problem(each, documents) for each in own.conflicts)
         engine = joined(own, more)
-        return cls(documents, engine, policy_infos(engine.policies), now, problems)
+        infos = policy_infos(engine.policies)
+        return cls(documents, engine, infos, now, (*problems, *conflicts))
 
     @classmethod
     def read(
@@ -69,21 +71,28 @@ class PoliciesInForce:
         custom: "CustomTypes | None" = None,
         more: Iterable[BoundPolicy] = (),
         sources: Sequence[object] = (),
+        unreadable: Sequence[str] = (),
     ) -> "PoliciesInForce":
-        """Return the policies of these documents, in force.
+        """Return the valid policies of these documents, in force.
+
+        `unreadable` has a line for each document beside them that cannot be read.
 
         `kinds` are kinds of judged objects that the table of kinds does not have, and `custom` the
         types of custom kinds, by which rules in CEL are checked too. The policies
-        replace those of the same name in `more`. Raises PolicySetError if an object is invalid,
-        DocumentError if `sources` have no policy.
+        replace those of the same name in `more`. Raises DocumentError if `sources` have no valid
+        policy.
         """
         documents = without_cases(documents)
-        found = read(documents, catalogue(), kinds, is_offline=True, custom=custom)
+        found, invalid = read_valid(documents, catalogue(), kinds, is_offline=True, custom=custom)
+        lines = [*unreadable, *(line for each in invalid for line in each.lines)]
         if sources and not found.policies:
-            raise DocumentError(f"{', '.join(map(str, sources))}: no policies")
+            reason = f"{', '.join(map(str, sources))}: no policies"
+            raise DocumentError("\n".join(lines) or reason)
         own = {each.name for each in found.policies if each.policy.judges_owned}
         others = [each for each in more if each.name not in own]
-        return cls.of(documents, found, home, planners, now, others)
+        left_out = {id(each.document) for each in invalid}
+        valid = [each for each in documents if id(each) not in left_out]
+        return cls.of(valid, found, home, planners, now, others, map(problem, lines))
 
     def judge(self, known: Known, namespace: str, *, applies: bool = False) -> ManifestJudge:
         """Return the judge of manifests; `namespace` is the default namespace of objects.

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from config.documents import Document, DocumentError, documents_at
+from config.documents import Document, DocumentError, readable_documents_at
 from config.printable import printable
 from config.settings import Settings, planner_settings
 from gatewright.checks.loaded_policies import PoliciesInForce
@@ -76,12 +76,14 @@ def command(
             problems.append(str(error))
     now = datetime.now(UTC)
     home = home or settings.namespace or HOME
+    policy_documents, unreadable = readable_documents_at(settings.policies)
     policies = PoliciesInForce.read(
-        documents_at(settings.policies),
+        policy_documents,
         home,
         planners_of(settings, home),
         now,
         sources=settings.policies,
+        unreadable=unreadable,
     )
     problems += map(str, policies.problems)
     judged = [

@@ -1,6 +1,6 @@
 """PolicyExceptions: those that apply to a policy in force, and errors in one."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -53,12 +53,17 @@ NamespaceAndPolicy = tuple[str | None, str]  # its namespace, if it is a tenant'
 
 
 def check_exception(
-    exception: BoundException, policies: Iterable[BoundPolicy], home: str | None = None
+    exception: BoundException,
+    policies: Iterable[BoundPolicy],
+    home: str | None = None,
+    *,
+    invalid: Collection[str | None] = (),
 ) -> None:
     """Reject an exception from a policy that does not exist, or with unknown parameters.
 
     If `home` is known (as for `in_force`), also reject one that has no effect in its namespace, or
-    that exempts no kind that the policy judges. Raises FaultsError with all faults.
+    that exempts no kind that the policy judges. What it exempts from policies named in `invalid`,
+    whose objects are invalid themselves, is not judged. Raises FaultsError with all faults.
     """
     policies = tuple(policies)
     wanted = {entry.policy for entry in exception.spec.exceptions}
@@ -80,6 +85,8 @@ def check_exception(
                 _exemption(named[name], exception, entry, f"{at}.params")
             except FaultsError as error:
                 faults += error.faults
+            continue
+        if name in invalid:
             continue
         tenant = elsewhere.get(name)
         in_place = (

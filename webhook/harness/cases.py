@@ -1,6 +1,6 @@
 """Parse case files into trials. A typo is an error, and so is a case that asserts nothing."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from webhook.harness.looked_up import look_up_faults, read_images
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, WatchedEngine, single
 from webhook.policy_sets.bound_objects import Catalogue
-from webhook.policy_sets.policy_set import PolicySetError, carries_cases, is_policy_object
+from webhook.policy_sets.policy_set import carries_cases, is_policy_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def read_trials(
             unusable += _fault_lines(document, error.faults)
             continue
         # Cached by the parameters of a case; most cases set none.
-        tried: dict[str, tuple[Subject, WatchedEngine]] = {}
+        tried: dict[str, _PoliciesUnderTest] = {}
         for index, case in enumerate(listed.cases):
             at_case, key = f"{listed.at}[{index}]", repr(case.params)
             where = f"line {document.line(at_case)}" if document.has_lines else at_case
@@ -109,9 +109,13 @@ def read_trials(
             try:
                 if key not in tried:
                     tried[key] = listed.subject(case, at_case)
+                    unusable += tried[key].unusable
             except FaultsError as error:
                 faults += error.faults
                 continue
+            except DocumentError as error:
+                unusable += error.lines
+                break
             try:
                 trials += _trials(tried[key], case, document, at_case)
             except FaultsError as error:
@@ -119,7 +123,15 @@ def read_trials(
         unusable += _fault_lines(document, faults)
         yield from trials
     if unusable:
-        raise DocumentError("\n".join(unusable))
+        raise DocumentError("\n".join(dict.fromkeys(unusable)))
+
+
+class _PoliciesUnderTest(NamedTuple):
+    """The policies that a case tests, and a line for each fault of those that are not in force."""
+
+    subject: Subject
+    engine: WatchedEngine
+    unusable: Sequence[str] = ()
 
 
 class _ListedCases(NamedTuple):
@@ -127,7 +139,7 @@ class _ListedCases(NamedTuple):
 
     at: str
     cases: list[Case]
-    subject: Callable[[Case, str], tuple[Subject, WatchedEngine]]
+    subject: Callable[[Case, str], _PoliciesUnderTest]
 
 
 def _list_cases(
@@ -142,20 +154,18 @@ def _list_cases(
     if not carries_cases(value):
         file = parse(CaseFile, value)
 
-        def of_file(case: Case, at_case: str) -> tuple[Subject, WatchedEngine]:
-            return _policies_under_test(
-                file, case, document, at_case, catalogue, home, carrier, custom
-            )
+        def of_file(case: Case, at_case: str) -> _PoliciesUnderTest:
+            return _read_policies(file, case, document, at_case, catalogue, home, carrier, custom)
 
         return _ListedCases("cases", file.cases, of_file)
     carried = parse(CarriedCases, {"cases": value["spec"]["cases"]}, at="spec")
 
-    def of_object(case: Case, at_case: str) -> tuple[Subject, WatchedEngine]:
+    def of_object(case: Case, at_case: str) -> _PoliciesUnderTest:
         if case.params is not None:
             refuse(f"{at_case}.params", "the policy object has the parameters")
         policy = value["spec"].get("policy")
         subject = Subject((document,), policy, is_set=False, custom=custom)
-        return subject, subject.engine(catalogue)
+        return _PoliciesUnderTest(subject, subject.engine(catalogue))
 
     return _ListedCases("spec.cases", carried.cases, of_object)
 
@@ -168,7 +178,7 @@ def _fault(document: Document, path: str, text: str) -> str:
     return f"{document.where(path)}: {path}: {text}" if path else f"{document.where()}: {text}"
 
 
-def _policies_under_test(
+def _read_policies(
     file: CaseFile,
     case: Case,
     document: Document,
@@ -177,28 +187,33 @@ def _policies_under_test(
     home: str,
     carrier: Subject | None,
     custom: CustomTypes,
-) -> tuple[Subject, WatchedEngine]:
-    """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
+) -> _PoliciesUnderTest:
+    """Return the policies under test. Raises FaultsError, or DocumentError if none is valid."""
     if file.policies is not None:
         if carrier is not None and file.policies not in presets():
-            subject = carrier
-        else:
-            try:
-                path = policy_path(file.policies, Path(document.source).parent)
-            except ValueError as error:
-                raise FaultsError([("policies", str(error))]) from None
-            subject = Subject(tuple(read_documents(path)), home=home, custom=custom)
+            return _PoliciesUnderTest(carrier, carrier.engine(catalogue))
         try:
-            return subject, subject.engine(catalogue)
-        except PolicySetError as error:
-            raise DocumentError(str(error)) from None
+            path = policy_path(file.policies, Path(document.source).parent)
+        except ValueError as error:
+            raise FaultsError([("policies", str(error))]) from None
+        documents, unusable = readable_documents(read_documents(path))
+        subject, invalid = Subject(tuple(documents), home=home, custom=custom).without_invalid(
+            catalogue
+        )
+        unusable += invalid
+        try:
+            return _PoliciesUnderTest(subject, subject.engine(catalogue), unusable)
+        except FaultsError:
+            if unusable:  # no policy is valid: the reasons say more
+                raise DocumentError("\n".join(unusable)) from None
+            raise
     if file.policy not in catalogue:
         refuse("policy", f'no policy "{file.policy}"{did_you_mean(str(file.policy), catalogue)}')
     subject = single(
         str(file.policy), file.params if case.params is None else case.params, document
     )
     try:
-        return subject, subject.engine(catalogue)
+        return _PoliciesUnderTest(subject, subject.engine(catalogue))
     except FaultsError as error:
         where = "" if case.params is None else f"{at_case}."
         raise FaultsError(
@@ -207,7 +222,7 @@ def _policies_under_test(
 
 
 def _trials(
-    tried: tuple[Subject, WatchedEngine], case: Case, document: Document, at_case: str
+    tried: _PoliciesUnderTest, case: Case, document: Document, at_case: str
 ) -> Iterator[Trial]:
     """Yield the trials of one case. Raises FaultsError with paths below the case."""
     if case.each is not None and "kind" in case.object:
@@ -230,10 +245,9 @@ def _trials(
 
 
 def _trial(
-    tried: tuple[Subject, WatchedEngine], case: Case, each: str, document: Document, at_case: str
+    tried: _PoliciesUnderTest, case: Case, each: str, document: Document, at_case: str
 ) -> Trial:
-    subject, engine = tried
-    admission = request_of(case, each, engine.policies)
+    admission = request_of(case, each, tried.engine.policies)
     kind = str(admission.about["kind"])
     namespace = namespace_in(case)
     _, parent_kind = admission.parent_kind or ("", kind)
@@ -246,8 +260,8 @@ def _trial(
         document,
         at_case,
         name=case.name if case.each is None else f"{case.name} [{each}]",
-        subject=subject,
-        engine=engine,
+        subject=tried.subject,
+        engine=tried.engine,
         admission=admission,
         looked_up=dict(read_images(case.looked_up))
         | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: (), SCHEMAS: CustomTypes},

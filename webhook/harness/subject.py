@@ -11,7 +11,7 @@ from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violati
 from webhook.engine.exceptions import HOME
 from webhook.harness.rule_fields import looks
 from webhook.policy_sets.bound_objects import Catalogue, bind
-from webhook.policy_sets.policy_set import in_force, read
+from webhook.policy_sets.policy_set import in_force, read, read_valid
 from webhook.policy_sets.rules import RulePolicy
 
 # Parsed parts of a request; reading one that is None or empty does not count.
@@ -131,12 +131,32 @@ class Subject:
         assert isinstance(bound, BoundPolicy)
         return WatchedEngine([bound])
 
+    def without_invalid(self, catalogue: Catalogue) -> tuple["Subject", list[str]]:
+        """Return the set without the objects that cannot be in force, and a line for each fault.
+
+        They are invalid, or conflict with others.
+        """
+        found, invalid = read_valid(self.documents, catalogue, is_offline=True, custom=self.custom)
+        lines = [line for each in invalid for line in each.lines]
+        left_out = {id(each.document) for each in invalid}
+        valid = [each for each in self.documents if id(each) not in left_out]
+        for conflict in Engine(in_force(found, catalogue, self.home)).conflicts:
+            for document in [each for each in valid if _is_policy(each, conflict.policy.name)]:
+                valid.remove(document)
+                lines.append(f"{document.where()}: it is not in force: {conflict.text}")
+        return replace(self, documents=tuple(valid)), lines
+
     def with_value(self, index: int, value: Any) -> "Subject":
         """Return the same policies with another value for one document."""
         changed = replace(self.documents[index], value=value)
         return replace(
             self, documents=(*self.documents[:index], changed, *self.documents[index + 1 :])
         )
+
+
+def _is_policy(document: Document, name: str) -> bool:
+    value = document.value
+    return str(value["kind"]).endswith("Policy") and value["metadata"].get("name") == name
 
 
 def single(policy: str, params: dict[str, Any], document: Document) -> Subject:

@@ -1,9 +1,9 @@
 """Turns policy objects and exceptions into policies in force; reports each fault with its line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from config.api.policy import API_VERSION
 from config.documents import Document
@@ -63,6 +63,31 @@ class PolicySet:
     to be found."""
 
 
+class InvalidObject(NamedTuple):
+    """A document of a policy set that cannot be in force, and its faults: path and message."""
+
+    document: Document
+    faults: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str | None:
+        """The name of the object, if it has one."""
+        value = self.document.value
+        metadata = value.get("metadata") if isinstance(value, dict) else None
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return name if isinstance(name, str) else None
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each fault: file, line, object, path and message."""
+        value = self.document.value
+        title = f"{value['kind']} {self.name}" if self.name and "kind" in value else "document"
+        return [
+            ": ".join(filter(None, (self.document.where(path), title, path, text)))
+            for path, text in self.faults
+        ]
+
+
 def read(
     documents: Iterable[Document],
     catalogue: Catalogue,
@@ -71,20 +96,39 @@ def read(
     is_offline: bool = False,
     custom: "CustomTypes | None" = None,
 ) -> PolicySet:
-    """Return the policy set in the documents. Raises PolicySetError with all faults.
+    """Return the policy set in the documents, as `read_valid`.
+
+    Raises PolicySetError with all faults.
+    """
+    found, invalid = read_valid(documents, catalogue, kinds, is_offline=is_offline, custom=custom)
+    if invalid:
+        raise PolicySetError("\n".join(line for each in invalid for line in each.lines))
+    return found
+
+
+def read_valid(
+    documents: Iterable[Document],
+    catalogue: Catalogue,
+    kinds: Sequence[Kind] = (),
+    *,
+    is_offline: bool = False,
+    custom: "CustomTypes | None" = None,
+) -> tuple[PolicySet, list[InvalidObject]]:
+    """Return the policy set of the valid objects, and the invalid ones.
 
     `kinds` are the judged kinds that the table of kinds lacks; `is_offline` is as for
     native_policies, and `custom` as for bind. Case files beside the policies are left out: the
-    processes run them.
+    processes run them. An exception from an invalid policy is not itself invalid.
     """
     documents = without_cases(documents)
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
     places: dict[tuple[str | None, str], Document] = {}
     exceptions: list[tuple[BoundException, Document]] = []
-    faults: list[str] = []
+    invalid: list[InvalidObject] = []
     native, documents = native_policies(documents, kinds, is_offline=is_offline)
     for entry in native:
-        faults += _lines(entry.document, entry.faults)
+        if entry.faults:
+            invalid.append(InvalidObject(entry.document, entry.faults))
         for policy in entry.policies:
             policies[None, policy.name], places[None, policy.name] = policy, entry.document
     for document in documents:
@@ -98,15 +142,16 @@ def read(
                 policies[bound.namespace, bound.name] = bound
                 places[bound.namespace, bound.name] = document
         except FaultsError as error:
-            faults += _lines(document, error.faults)
+            invalid.append(InvalidObject(document, error.faults))
+    names = {each.name for each in invalid}
+    valid_exceptions = list[BoundException]()
     for exception, document in exceptions:
         try:
-            check_exception(exception, policies.values())
+            check_exception(exception, policies.values(), invalid=names)
+            valid_exceptions.append(exception)
         except FaultsError as error:
-            faults += _lines(document, error.faults)
-    if faults:
-        raise PolicySetError("\n".join(faults))
-    return PolicySet(tuple(policies.values()), tuple(exception for exception, _ in exceptions))
+            invalid.append(InvalidObject(document, error.faults))
+    return PolicySet(tuple(policies.values()), tuple(valid_exceptions)), invalid
 
 
 def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:
@@ -164,13 +209,3 @@ def _bind(
     if isinstance(bound, BoundPolicy) and (faults := [*kind_faults(bound, kinds)]):
         raise FaultsError(faults)
     return bound
-
-
-def _lines(document: Document, faults: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line for each fault: file, line, object, path and message."""
-    value = document.value
-    metadata = value.get("metadata") if isinstance(value, dict) else None
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    title = f"{value['kind']} {name}" if name and "kind" in value else "document"
-    for path, text in faults:
-        yield ": ".join(filter(None, (document.where(path), title, path, text)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from config.documents import Document, DocumentError, documents_at, yaml_files
+from config.documents import Document, DocumentError, readable_documents_at, yaml_files
 from config.edits import TextEdit
 from config.faults import FaultsError, parse
 from config.positions import Position
@@ -70,8 +70,7 @@ class EditorPolicies:
     def refresh(self) -> None:
         """Read changed files.
 
-        Raises DocumentError or PolicySetError if they cannot be used; the previous policies stay in
-        force, or all but those that conflict.
+        Raises DocumentError with what is not in force: what is unreadable, invalid or conflicts.
         """
         files = {
             file: file.stat().st_mtime_ns if file.exists() else 0
@@ -83,11 +82,11 @@ class EditorPolicies:
         self.in_force = replace(self.in_force, now=now)
         if self._read != (files, self.definitions.version):
             self._read = files, self.definitions.version
-            documents = documents_at(self._settings.policies)
+            documents, unreadable = readable_documents_at(self._settings.policies)
             planners = planners_of(self._settings, self._home)
             custom = CustomTypes.of(each.value for each in self.definitions.besides())
             self.in_force = PoliciesInForce.read(
-                documents, self._home, planners, now, custom=custom
+                documents, self._home, planners, now, custom=custom, unreadable=unreadable
             )
             if problems := self.in_force.problems:
                 raise DocumentError("\n".join(map(str, problems)))
