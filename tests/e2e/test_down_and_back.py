@@ -1,28 +1,16 @@
 """Webhook and controller as separate processes with the shipped rights: started, killed, restarted."""
 
 import json
-import shutil
-import ssl
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.audit import WRITES
-from tests.controlplane.plane import ControlPlane
 from tests.e2e import manifests
-from tests.e2e.attempts import attempts
-from tests.e2e.conftest import CONFIG, Cluster
-from tests.gatewright.started import Gatewright, registered
+from tests.e2e.installation import CONTROLLER, OURS, PRODUCTION, TLS, Installation, install
+from tests.gatewright.started import registered
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
-OURS = "gatewright-system"
-TLS = "gatewright-webhook-tls"
-CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
-PRODUCTION = (CONFIG / "policies/production.yaml").read_text()
 SERVICES = """\
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy
@@ -31,117 +19,27 @@ spec:
   policy: service-types
   match: {any: [{namespaces: [production]}]}
 """
-POLICIES = ("--policies-config-map", "gatewright-policies")
 SHORT_LEASE = ("--lease-duration=12s", "--renew-deadline=10s", "--retry-period=500ms")
-BOTH = {"validate", "mutate"}
-
-
-@dataclass(frozen=True)
-class Installation(Cluster):
-    """A cluster with Gatewright installed."""
-
-    webhook: Gatewright
-    controller: Gatewright
-
-    def served_certificate(self) -> str:
-        """Return the certificate that the webhook serves."""
-        address = urlsplit(self.webhook.url)
-        assert address.hostname is not None
-        assert address.port is not None
-        return ssl.get_server_certificate((address.hostname, address.port))
-
-    def write_policies(self, text: str) -> None:
-        """Write the policies' ConfigMap, as an upgrade of the chart does."""
-        patch = json.dumps({"data": {"preset.yaml": text}})
-        self.kubectl(
-            "patch", "configmap", "gatewright-policies", "-n", OURS, "--type=merge", "-p", patch
-        )
-
-    def is_registered(self) -> bool:
-        """Return whether the API server calls the webhook."""
-        return registered(self.plane) == BOTH
-
-    def kill(self) -> None:
-        """Kill both processes."""
-        self.webhook.kill()
-        self.controller.kill()
-
-    def start(self) -> None:
-        """Start both."""
-        self.webhook.start()
-        self.controller.start()
-
-    def create(self, namespace: str, manifest: manifests.JsonObject) -> None:
-        """Create an object."""
-        self.kubectl("create", "-n", namespace, "-f-", input=manifest)
-
-    def writes(self, since: int) -> Counter[str]:
-        """Count the controller's writes since a mark, except its Lease and events."""
-        events = self.plane.audit_events(since, user=CONTROLLER, verb=WRITES)
-        about = [(event["verb"], event["objectRef"]) for event in events]
-        return Counter(
-            f"{verb} {each['resource']}"
-            + (f"/{each['subresource']}" if "subresource" in each else "")
-            for verb, each in about
-            if each["resource"] not in ("leases", "events")
-        )
-
-    def reconciled(self) -> Counter[str]:
-        """Count the controller's reconciles of each WebApp."""
-        lines = self.controller.logged()
-        completed = [line for line in lines if line["message"] == "Reconciliation completed"]
-        return Counter(line["webapp.name"] for line in completed if "webapp.name" in line)
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An installation from the plain manifests whose processes are not started; the test simulates the pods."""
-    directory = tmp_path_factory.mktemp("installed")
-    pair = ("--tls-secret", TLS)
-    with ControlPlane.start(directory / "controlplane") as plane:
-        for part in ("crd/bases", "rbac", "manager"):
-            plane.kubectl("apply", "-f", str(CONFIG / part))
-        plane.create_namespace("production")
-        users = {
-            name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}")
-            for name in ("webhook", "controller-manager")
-        }
-        webhook = Gatewright(
-            plane, directory, "webhook", *POLICIES, *pair, kubeconfig=users["webhook"]
-        )
-        options = (*POLICIES, *SHORT_LEASE, "--webhook-url", webhook.url)
-        controller = Gatewright(
-            plane, directory, "controller", *options, kubeconfig=users["controller-manager"]
-        )
-        with webhook, controller:
-            installation = Installation(plane, webhook, controller)
-            installation.write_policies(PRODUCTION)
-            yield installation
-            installed_logs = webhook.tracebacks() + controller.tracebacks()
-            webhook.kill()  # a graceful end would wait for the API server's connections
-        assert installed_logs == []
+    """An installation whose processes are not started; at the end, no request was forbidden."""
+    with install(tmp_path_factory.mktemp("installed"), *SHORT_LEASE) as installation:
+        yield installation
         forbidden = [
-            event for event in plane.audit_events() if event["responseStatus"]["code"] == 403
-        ]
-        ours = [
             event["requestURI"]
-            for event in forbidden
-            if event["user"]["username"].startswith(CONTROLLER[:39])
+            for event in installation.plane.audit_events()
+            if event["responseStatus"]["code"] == 403
+            and event["user"]["username"].startswith(CONTROLLER[:39])
         ]
-        assert ours == []
-    shutil.rmtree(plane.directory / "etcd")
+        assert forbidden == []
 
 
 @pytest.fixture
 def running(installed: Installation) -> Installation:
     """The installation with both processes running, whatever an earlier test did."""
-    for process in (installed.controller, installed.webhook):
-        if process.process.pid is None:
-            process.launch()
-    installed.webhook.until("ready", installed.webhook.is_ready)
-    installed.controller.until("ready", installed.controller.is_ready).until(
-        "registered", installed.is_registered
-    )
+    installed.bring_up()
     return installed
 
 
@@ -346,54 +244,3 @@ def test_s8_while_both_are_down_nothing_is_admitted_unjudged(running: Installati
     ).split()
     assert [each.rpartition("/")[2] for each in left] == ["childless", "kept", "late"] * 3
     assert running.get("deployment/kept", namespace)["metadata"]["uid"] == before
-
-
-def edit_the_authority(running: Installation) -> None:
-    """Write something into the CA's Secret that is no certificate."""
-    patch = json.dumps({"data": {"ca.crt": "Z2FyYmFnZQ==", "tls.crt": "Z2FyYmFnZQ=="}})
-    running.kubectl("patch", "secret", "gatewright-ca", "-n", OURS, "--type=merge", "-p", patch)
-
-
-def delete_the_kinds(running: Installation) -> None:
-    """Delete the CRDs of policies, and make them again."""
-    names = ("clusteradmissionpolicies", "admissionpolicies", "policyexceptions")
-    crds = [f"crd/{name}.gatewright.io" for name in names]
-    running.kubectl("delete", *crds)
-    running.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
-    running.kubectl("wait", "--for=condition=Established", *crds)
-
-
-def is_denied(running: Installation, namespace: str) -> bool:
-    """Return whether a Service that the policy `services` denies is denied there."""
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "open"},
-        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
-    }
-    create = ("create", "--dry-run=server", "-n", namespace, "-f-")
-    return "denied the request" in running.plane.kubectl(*create, input=service, check=False).stderr
-
-
-@pytest.mark.parametrize("happens", [edit_the_authority, delete_the_kinds])
-def test_bad_luck_admits_nothing(
-    running: Installation, happens: Callable[[Installation], None]
-) -> None:
-    """While it happens, no bad object is admitted; afterwards all goes on as before, with new policies too."""
-    namespace = running.create_namespace()
-    with attempts(running.api) as found:
-        happens(running)
-        for each in (running.webhook, running.controller):
-            each.until("ready", each.is_ready)
-        denials = found[403]
-        running.webhook.until("denied", lambda: found[403] > denials)
-        policy = SERVICES.replace("production", namespace)
-        running.kubectl("apply", "-f-", input=policy)
-        running.kubectl(
-            "wait", "clusteradmissionpolicy/services", "--for=condition=Ready", "--timeout=60s"
-        )
-        running.create(namespace, manifests.webapp("shop", image="nginx:1.21"))
-        running.running(namespace, "shop")
-        running.webhook.until("denies", lambda: is_denied(running, namespace))
-    running.kubectl("delete", "clusteradmissionpolicy/services")
-    assert [code for code in found if 200 <= code < 300] == []

@@ -1,0 +1,122 @@
+"""What happens to a cluster under Gatewright admits nothing unjudged, and ends nothing."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.e2e import manifests
+from tests.e2e.attempts import attempts
+from tests.e2e.conftest import CONFIG
+from tests.e2e.installation import OURS, Installation, install
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+SERVICES = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: services}
+spec:
+  policy: service-types
+  match: {any: [{namespaces: [NAMESPACE]}]}
+"""
+SHORT_LEASE = ("--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms")
+LONGER_THAN_THE_LEASE = 4.0  # seconds
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """An installation whose leader loses its Lease soon."""
+    with install(tmp_path_factory.mktemp("installed"), *SHORT_LEASE) as installation:
+        installation.bring_up()
+        yield installation
+
+
+def edit_the_authority(running: Installation) -> None:
+    """Write something into the CA's Secret that is no certificate."""
+    patch = json.dumps({"data": {"ca.crt": "Z2FyYmFnZQ==", "tls.crt": "Z2FyYmFnZQ=="}})
+    running.kubectl("patch", "secret", "gatewright-ca", "-n", OURS, "--type=merge", "-p", patch)
+
+
+def delete_the_kinds(running: Installation) -> None:
+    """Delete the CRDs of policies, and make them again."""
+    names = ("clusteradmissionpolicies", "admissionpolicies", "policyexceptions")
+    crds = [f"crd/{name}.gatewright.io" for name in names]
+    running.kubectl("delete", *crds)
+    running.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
+    running.kubectl("wait", "--for=condition=Established", *crds)
+
+
+def restart_the_store(running: Installation) -> None:
+    """Kill etcd, and start it again."""
+    running.plane.restart("etcd")
+
+
+def restart_the_api_server(running: Installation) -> None:
+    """Kill the API server, which cuts all watches, and start it again."""
+    running.plane.restart("kube-apiserver")
+
+
+def slow_down(running: Installation) -> None:
+    """Freeze etcd for longer than the Lease lasts: the API server answers nobody."""
+    running.plane.stop("etcd")
+    time.sleep(LONGER_THAN_THE_LEASE)  # as long as the fault lasts
+    running.plane.cont("etcd")
+
+
+def is_in_force(running: Installation) -> bool:
+    """Return whether the policy has the condition Ready."""
+    path = '-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+    return running.kubectl("get", "clusteradmissionpolicy", "services", path) == "True"
+
+
+def is_up(running: Installation) -> bool:
+    """Return whether both processes are ready; start one that ended, as a kubelet does."""
+    both = (running.webhook, running.controller)
+    for each in both:
+        if each.process.died:
+            each.launch()
+    return all(each.is_ready() for each in both)
+
+
+def is_denied(running: Installation, namespace: str) -> bool:
+    """Return whether a Service that the policy `services` denies is denied there."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "open"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    }
+    create = ("create", "--dry-run=server", "-n", namespace, "-f-")
+    return "denied the request" in running.plane.kubectl(*create, input=service, check=False).stderr
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        edit_the_authority,
+        delete_the_kinds,
+        restart_the_store,
+        restart_the_api_server,
+        slow_down,
+    ],
+)
+def test_bad_luck_admits_nothing(
+    running: Installation, happens: Callable[[Installation], None]
+) -> None:
+    """While it happens, no bad object is admitted; afterwards all goes on as before, with new policies too."""
+    namespace = running.create_namespace()
+    with attempts(running.api) as found:
+        happens(running)
+        running.webhook.until("up, as the controller", lambda: is_up(running))
+        denials = found[403]
+        running.webhook.until("denied", lambda: found[403] > denials)
+        policy = SERVICES.replace("NAMESPACE", namespace)
+        running.kubectl("apply", "-f-", input=policy)
+        running.webhook.until("in force", lambda: is_up(running) and is_in_force(running))
+        running.create(namespace, manifests.webapp("shop", image="nginx:1.21"))
+        running.running(namespace, "shop")
+        running.webhook.until("denies", lambda: is_denied(running, namespace))
+    running.kubectl("delete", "clusteradmissionpolicy/services")
+    assert [code for code in found if 200 <= code < 300] == []
