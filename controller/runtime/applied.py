@@ -34,6 +34,11 @@ def applied_to(current: JsonObject) -> str:
     return str(applied or "")
 
 
+def is_applied(current: JsonObject) -> bool:
+    """Return whether a stored object has the annotation in its form."""
+    return ANNOTATION.fullmatch(applied_to(current)) is not None
+
+
 def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
     """Return whether another writer replaced items of a list of a child.
 

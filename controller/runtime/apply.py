@@ -21,7 +21,14 @@ from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by, live
-from controller.runtime.ownership import NameTakenError, check_ownership, is_adoptable
+from controller.runtime.ownership import (
+    NameTakenError,
+    check_ownership,
+    is_adoptable,
+    is_former_child,
+    is_unmarked,
+    without_marks,
+)
 from controller.runtime.plan import Apply, ApplyFields, CreateOnly, Delete, Reference, Step
 from controller.runtime.writers import Writer, contest, writer_of
 from kube.client import Client
@@ -98,7 +105,8 @@ class Applier:
                 self._answered(place, desired, answer)
                 self.changes.append(WrittenChild("Created", title_of(place)))
                 return
-        self._check(place, current, adopts=isinstance(write, CreateOnly) and write.adopts(current))
+        adopts = isinstance(write, CreateOnly) and write.adopts(current)
+        self._check(place, current, desired, adopts=adopts)
         if isinstance(write, Apply):
             await self._keep(place, current, desired, write.initial)
         elif not write.adopt_labels and is_adoptable(self.owner, current):
@@ -166,7 +174,7 @@ class Applier:
                 newer = await live(self.client, place.resource, place.key)
                 if newer is None:
                     raise
-                self._check(place, newer, adopts=False)
+                self._check(place, newer, desired)
                 current = newer
         return await self._keep_state(place, current, desired, initial, replace=replace)
 
@@ -186,7 +194,7 @@ class Applier:
             newest = await live(self.client, place.resource, place.key)  # with its managedFields
             if newest is None:
                 return  # the next event says so
-            self._check(place, newest, adopts=False)
+            self._check(place, newest, desired)
             current = newest
             is_new, changed = self._compare(place, current, desired)
             writer = writer_of(current, changed, FIELD_MANAGER) if changed else None
@@ -224,7 +232,9 @@ class Applier:
         If this process has applied the plan already, it is not new, even if the annotation changed.
         """
         if applied_to(current) == desired["metadata"]["annotations"][APPLIED]:
-            return False, difference(current, desired)
+            # a mark alone is no reason to write
+            expected = without_marks(desired) if is_unmarked(current) else desired
+            return False, difference(current, expected)
         if not self.conflicts.was_sent(place, digest(desired)):
             return True, ""
         content = {key: value for key, value in desired.items() if key != "metadata"}
@@ -298,7 +308,7 @@ class Applier:
 
     def _note_update(self, what: str, current: JsonObject, answer: JsonObject) -> None:
         """Note what a write changed, by the child before and after it."""
-        if is_adoptable(self.owner, current):
+        if not is_controlled_by(current, self.owner.object):
             self.changes.append(WrittenChild("Adopted", what))
         elif current.keys() >= answer.keys() and (update := describe_update(what, current, answer)):
             self.changes.append(update)
@@ -330,9 +340,17 @@ class Applier:
             self.sent.add(place)
             self.changes.append(WrittenChild("Deleted", title_of(place)))
 
-    def _check(self, place: WrittenObject, current: JsonObject, *, adopts: bool) -> None:
+    def _check(
+        self,
+        place: WrittenObject,
+        current: JsonObject,
+        desired: JsonObject,
+        *,
+        adopts: bool = False,
+    ) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""
         request, resource, key = place
+        adopts = adopts or is_former_child(current, desired)
         try:
             check_ownership(self.owner, resource, current, adopts=adopts)
         except NameTakenError:

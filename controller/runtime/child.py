@@ -18,12 +18,13 @@ def child_of(owner: Owner, write: Apply | CreateOnly, resource: Resource) -> Jso
     desired = {**write.object, "metadata": metadata}
     if owner.request.namespace:
         metadata["namespace"] = owner.request.namespace
-    annotations = metadata["annotations"] = dict(metadata.get("annotations") or {})
-    annotations[PARENT] = mark_of(owner)
     if isinstance(write, Apply) or not write.adopt_labels:
         metadata["ownerReferences"] = [owner.reference]
+    annotations = dict(metadata.get("annotations") or {})
     if isinstance(write, Apply):
+        # without the mark: children of a release that had none are not written at an upgrade
         annotations[APPLIED] = annotation_of(desired)
+    metadata["annotations"] = {**annotations, PARENT: mark_of(owner)}
     return desired
 
 

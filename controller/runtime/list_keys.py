@@ -49,7 +49,7 @@ def has_keyed_lists(object: Mapping[str, Any]) -> bool:
 
 
 def list_key(field: str, item: Any) -> tuple[Any, ...] | None:
-    """Return the key of an item of the list `field`; None if the list is atomic."""
+    """Return the key of an item of the list `field`, after its name; None if the list is atomic."""
     if not isinstance(item, dict):
         return None
     names = KEYS.get(field, ())
@@ -57,10 +57,10 @@ def list_key(field: str, item: Any) -> tuple[Any, ...] | None:
         names = ("containerPort" if "containerPort" in item else "port", "protocol")
     if not names or names[0] not in item:
         return None
-    return tuple(item.get(name, DEFAULTS.get(name)) for name in names)
+    return names[0], *(item.get(name, DEFAULTS.get(name)) for name in names)
 
 
 def name_of(field: str, item: Any) -> tuple[Any, ...] | None:
     """Return the name of an item, which is its key if the list of a custom resource has keys."""
     del field
-    return (item["name"],) if isinstance(item, dict) and "name" in item else None
+    return ("name", item["name"]) if isinstance(item, dict) and "name" in item else None

@@ -2,8 +2,12 @@
 
 Each child has a mark, an annotation with its parent's kind and name. A child that lost its owner
 reference (restored from a backup, or orphaned) is adopted by the parent that the mark names.
+Children of releases that had no mark get it with their next write; until then, such a child is
+adopted by the parent whose plan it fulfils.
 """
 
+from controller.runtime.applied import is_applied
+from controller.runtime.diff import difference
 from controller.runtime.observed import Owner, is_controlled_by
 from controller.runtime.types import RetryableError, TerminalError
 from kube.resource import JsonObject, Resource
@@ -30,6 +34,28 @@ def is_adoptable(owner: Owner, current: JsonObject) -> bool:
     metadata = current["metadata"]
     is_marked = (metadata.get("annotations") or {}).get(PARENT) == mark_of(owner)
     return is_marked and controller_of(metadata) is None
+
+
+def is_unmarked(current: JsonObject) -> bool:
+    """Return whether an object has no mark."""
+    return PARENT not in (current["metadata"].get("annotations") or {})
+
+
+def without_marks(child: JsonObject) -> JsonObject:
+    """Return a child as a release without marks applied it."""
+    annotations = {
+        key: value for key, value in child["metadata"]["annotations"].items() if key != PARENT
+    }
+    return {**child, "metadata": {**child["metadata"], "annotations": annotations}}
+
+
+def is_former_child(current: JsonObject, desired: JsonObject) -> bool:
+    """Return whether an object without controller and mark was applied, and is as desired."""
+    metadata = current["metadata"]
+    if controller_of(metadata) is not None or not (is_unmarked(current) and is_applied(current)):
+        return False
+    labels = {"labels": desired["metadata"].get("labels") or {}}
+    return difference(current, {**desired, "metadata": labels}) is None
 
 
 def check_ownership(owner: Owner, resource: Resource, current: JsonObject, *, adopts: bool) -> None:

@@ -1,4 +1,7 @@
-"""An upgrade from the previous release, and back: no call fails, no pod restarts, no verdict changes."""
+"""An upgrade from the previous release, and back: no call fails, no pod restarts, no verdict changes.
+
+No child is written, but those of databases.
+"""
 
 import json
 from itertools import pairwise
@@ -227,6 +230,25 @@ def pods(installation: Installation) -> dict[str, tuple[str, int]]:
     }
 
 
+def written(installation: Installation) -> dict[str, list[str]]:
+    """Return the times at which the controller wrote each child, but those of databases."""
+    plurals = "deployments,services,configmaps,secrets,ingresses,poddisruptionbudgets"
+    listed = installation.cluster.kubectl(
+        *("get", plurals, "-n", NAMESPACE, "-o", "json", "--show-managed-fields")
+    )
+    return {
+        f"{child['kind']} {child['metadata']['name']}": [
+            managed_fields["time"]
+            for managed_fields in child["metadata"]["managedFields"]
+            if managed_fields["manager"] == "gatewright-controller"
+        ]
+        for child in json.loads(listed)["items"]
+        if child["metadata"].get("ownerReferences")
+        and not child["metadata"]["name"].startswith((*REPLACED, "after-"))
+        and child["metadata"]["name"] != "postgresql"
+    }
+
+
 def reconciled(installation: Installation, name: str) -> None:
     """Wait until the leader has worked through its queues, with a new object last."""
     config = custom_resource("config.example.com/v1/AppConfig")
@@ -249,7 +271,8 @@ def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figu
     sql_in(released, NAMESPACE, "postgresql-0", "SET ROLE app; CREATE TABLE rows (id int)")
     start_writer(released, NAMESPACE, "postgresql")
     released.until("rows are written", lambda: len(acknowledged_in(released, NAMESPACE)) > 10)
-    before, running = verdicts(released), pods(released)
+    before, running, children = verdicts(released), pods(released), written(released)
+    assert {each.partition(" ")[0] for each in children} >= {"Deployment", "Service", "ConfigMap"}
     with Load(released) as load:
         released.release.install(PRODUCTION, chart=CHART)
         reconciled(released, "after-upgrade")
@@ -257,6 +280,7 @@ def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figu
     assert load.failed == []
     assert verdicts(released) == before
     assert pods(released) == running
+    assert written(released) == children
     figure(f"the database of two instances: {taken_over(released)}")
     with Load(released) as load:
         released.release.helm("rollback", "gatewright", "1", "--wait")

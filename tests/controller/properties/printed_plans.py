@@ -1,4 +1,4 @@
-"""Prints the planned children of objects, with the release of Gatewright that PYTHONPATH names.
+"""Prints the children of objects as they would be applied, with the release of Gatewright that PYTHONPATH names.
 
 The input is a JSON list of pairs: an object, and its stored children. The output has the directory
 of the release, and a list of children for each pair; of an object that cannot be planned, none.
@@ -13,7 +13,10 @@ from pydantic import ValidationError
 
 import controller
 from controller.reconcilers import planned_kinds
+from controller.runtime.child import child_of
+from controller.runtime.observed import Owner
 from controller.runtime.plan import Apply, CreateOnly, Observed
+from controller.runtime.types import ReconcileRequest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -29,8 +32,15 @@ def main() -> None:
         except ValidationError:
             planned.append([])
             continue
-        writes = [write for step in plan.steps for write in step.writes]
-        planned.append([each.object for each in writes if isinstance(each, Apply | CreateOnly)])
+        request = ReconcileRequest("default", parent["metadata"]["name"])
+        owner = Owner(request, kind.resource, parent)
+        writes = [
+            write
+            for step in plan.steps
+            for write in step.writes
+            if isinstance(write, Apply | CreateOnly)
+        ]
+        planned.append([child_of(owner, each, kind.owned(each.object)) for each in writes])
     release = str(Path(controller.__file__).parents[1])
     json.dump({"release": release, "planned": planned}, sys.stdout)
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from controller.runtime.ownership import PARENT
+from controller.runtime.ownership import PARENT, without_marks
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Random, Step
 from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
@@ -98,3 +98,50 @@ async def test_a_marked_object_with_another_controller_is_not_adopted(running: R
         ready = await things.until_ready("False", "NameTaken")
         assert "belongs to Thing another" in ready["message"]
         assert things.server.get(CONFIGMAP, "thing", NAMESPACE) == foreign
+
+
+async def test_a_child_without_mark_gets_it_with_its_next_write_only(running: Running) -> None:
+    """A start writes no child of a release without marks; a change of the plan adds the mark."""
+    async with running(plan) as things:
+        things.create()
+        await things.until_ready()
+        stored = things.server.get(CONFIGMAP, "thing", NAMESPACE) or {}
+        await things.until_quiet()
+    unmarked = {"metadata": {"annotations": {PARENT: None}}}
+    before = things.server.change(CONFIGMAP, "thing", unmarked, NAMESPACE)
+    things.server.requests.clear()
+    async with running(plan) as things:
+        await things.until_quiet()
+        assert [each for each in things.writes() if "marker" not in each] == []
+        assert things.server.get(CONFIGMAP, "thing", NAMESPACE) == before
+        things.server.change(CONFIGMAP, "thing", {"data": {"size": "2"}}, NAMESPACE)
+        await things.until(CONFIGMAP, "thing", lambda each: each["data"] == stored["data"])
+        child = things.server.get(CONFIGMAP, "thing", NAMESPACE) or {}
+        assert child["metadata"]["annotations"] == stored["metadata"]["annotations"]
+
+
+async def test_a_restored_child_without_mark_is_adopted_if_it_is_as_planned(
+    running: Running,
+) -> None:
+    """Other content, or an object that was never applied, may be somebody else's."""
+    async with running(plan) as things:
+        things.create()
+        await things.until_ready()
+        stored = without_marks(things.server.get(CONFIGMAP, "thing", NAMESPACE) or {})
+        things.server.delete(things.resource, "thing", NAMESPACE)
+        await things.until_gone(CONFIGMAP, "thing")
+        await things.until_gone(SECRET, "login")
+        plain = {**stored, "metadata": {**stored["metadata"], "annotations": {}}}
+        for foreign in (plain, {**stored, "data": {"size": "2"}}):
+            restore(things, CONFIGMAP, foreign)
+            things.create()
+            await things.until_ready("False", "NameTaken")
+            things.server.delete(things.resource, "thing", NAMESPACE)
+            things.server.delete(CONFIGMAP, "thing", NAMESPACE)
+            await things.until_gone(SECRET, "login")
+        restore(things, CONFIGMAP, stored)
+        uid = things.create()["metadata"]["uid"]
+        await things.until_ready()
+        child = things.server.get(CONFIGMAP, "thing", NAMESPACE) or {}
+        assert [each["uid"] for each in child["metadata"]["ownerReferences"]] == [uid]
+        assert child["metadata"]["annotations"][PARENT] == MARK

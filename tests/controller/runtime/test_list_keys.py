@@ -45,6 +45,6 @@ def test_a_list_has_the_keys_of_the_schema(api_version: str, kind: str) -> None:
     differing = [
         (field, keys)
         for field, keys in lists_of(root, set())
-        if list_key(field, dict.fromkeys(keys, "x")) != (("x",) * len(keys) or None)
+        if list_key(field, dict.fromkeys(keys, "x")) != ((*keys[:1], *"x" * len(keys)) or None)
     ]
     assert differing == []
