@@ -65,6 +65,14 @@ class ConfigMapStatus(Status):
     last_updated: Rfc3339Time | None = Field(None, description="When its data last changed.")
 
 
+class AppConfigStatus(ConfigMapStatus):
+    """The observed state of an AppConfig."""
+
+    environment: AppEnvironment | None = Field(
+        None, description="The environment whose values the ConfigMap has."
+    )
+
+
 class AppConfig(CustomResource):
     """Settings of an application: the controller creates a ConfigMap and restarts its users."""
 
@@ -78,8 +86,8 @@ class AppConfig(CustomResource):
             Column("Application", ".spec.application", description="Name of the application."),
             Column(
                 "Environment",
-                ".spec.environment",
-                description="dev, staging, prod, or from-namespace.",
+                ".status.environment",
+                description="The environment whose values the ConfigMap has.",
             ),
             Column("ConfigMap", ".status.configMapName", description="Name of the ConfigMap."),
             Column(
@@ -96,6 +104,6 @@ class AppConfig(CustomResource):
     spec: AppConfigSpec = Field(
         AppConfigSpec.model_construct(), description="Settings of the application."
     )
-    status: ConfigMapStatus = Field(
-        default_factory=ConfigMapStatus, description="The observed state."
+    status: AppConfigStatus = Field(
+        default_factory=AppConfigStatus, description="The observed state."
     )

@@ -1,9 +1,10 @@
 """AppConfig: a ConfigMap with rendered settings, and a restart of its users when they change."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
-from config.api.appconfig import FROM_NAMESPACE, AppConfig
+from config.api.appconfig import FROM_NAMESPACE, AppConfig, AppConfigStatus
 from config.config_maps import (
     ALIASES,
     ENVIRONMENTS,
@@ -61,9 +62,13 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
         return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
     origin = ORIGIN | {entry("data", key): entry("spec.values", key) for key in spec.values}
     name = config_map_name(spec.application)
-    return rolled(
+    planned = rolled(
         appconfig, appconfig.status, name, data, origin, observed, now, secrets=spec.secrets
     )
+    if not any(step.name == CONFIG_MAP.kind and step.ready for step in planned.steps):
+        return planned
+    status = planned.status.to_api() | {"environment": environment}
+    return replace(planned, status=AppConfigStatus.model_validate(status))
 
 
 def _labels(namespace: str, observed: Observed) -> Mapping[str, str]:

@@ -34,6 +34,7 @@ class Scaling(NamedTuple):
     """Who decides a workload's number of replicas, and what follows from that."""
 
     replicas: int  # of a new Deployment
+    field: str  # where the parent has this number
     autoscaled: bool = False
     writes: Sequence[Write] = ()
     conditions: Sequence[Condition] = ()
@@ -60,24 +61,28 @@ class Scaled(NamedTuple):
 def scaling(spec: Autoscaling | WebAppAutoscaling | None, replicas: int, scaled: Scaled) -> Scaling:
     """Return the scaling of a workload; `replicas` is the fixed number, or the default of `min`."""
     name, namespace = scaled.metadata["name"], scaled.metadata["namespace"]
+    fixed = f"{scaled.path.rpartition('.')[0]}.replicas"
     stored = scaled.observed.child(AUTOSCALER, name)
     if spec is None:
         if stored is None:
-            return Scaling(replicas)
+            return Scaling(replicas, fixed)
         reference = Reference(AUTOSCALER, name, stored["metadata"]["uid"], namespace)
-        return Scaling(replicas, writes=[Delete(reference)])
+        return Scaling(replicas, fixed, writes=[Delete(reference)])
     if spec.max is None:
-        return Scaling(replicas, autoscaled=True, problem=incomplete(f"{scaled.path}.max"))
+        problem = incomplete(f"{scaled.path}.max")
+        return Scaling(replicas, fixed, autoscaled=True, problem=problem)
     least = min(replicas, spec.max) if spec.min is None else spec.min
+    field = scaled.default_path if spec.min is None else f"{scaled.path}.min"
     if least > spec.max:
         wrong = f"{scaled.path}.min: {least}; it must not exceed max: {spec.max}. Lower it"
-        return Scaling(replicas, autoscaled=True, problem=Problem(wrong, "Invalid"))
+        return Scaling(replicas, field, autoscaled=True, problem=Problem(wrong, "Invalid"))
     object = autoscaler(scaled.metadata, least, spec.max, spec.target_cpu)
     told = f"{least} to {spec.max} replicas at {spec.target_cpu}% of the requested cpu"
     return Scaling(
         least,
+        field,
         autoscaled=True,
-        writes=[Apply(object, _origin(scaled, is_default=spec.min is None))],
+        writes=[Apply(object, _origin(scaled, field))],
         conditions=[_condition(scaled, stored, told)],
     )
 
@@ -99,10 +104,10 @@ def autoscaler(metadata: JsonObject, least: int, most: int, target_cpu: int) -> 
     }
 
 
-def _origin(scaled: Scaled, *, is_default: bool) -> Mapping[str, str]:
+def _origin(scaled: Scaled, min_field: str) -> Mapping[str, str]:
     return {
         **metadata_origin(),
-        "spec.minReplicas": scaled.default_path if is_default else f"{scaled.path}.min",
+        "spec.minReplicas": min_field,
         "spec.maxReplicas": f"{scaled.path}.max",
         "spec.metrics": f"{scaled.path}.targetCPU",
     }

@@ -131,7 +131,7 @@ def workload(
     )
     by = scaling(spec.autoscaling, application.replicas, scaled)
     application.replicas, application.autoscaled = by.replicas, by.autoscaled
-    fields = {each: f"{path}.{each}" for each in FIELDS}
+    fields = {each: f"{path}.{each}" for each in FIELDS} | {"replicas": by.field}
     fields |= {"readinessProbe": f"{path}.readinessPath", "affinity": "spec.environment"}
     desired = by.desired(parent.observed.child(DEPLOYMENT, full))
     component = _deployed(parent, name, application, fields, "http", desired)

@@ -46,7 +46,10 @@ def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
     ready = ready_replicas(deployment)
     running = deployment is not None and ready == desired and not is_rolling_out(deployment)
     note = "" if running else waiting(deployment, ready, desired)
-    apply_deployment, apply_service = applied(application, ORIGINS)
+    apply_deployment, apply_service = applied(
+        application,
+        ORIGINS._replace(deployment={**ORIGINS.deployment, "spec.replicas": by.field}),
+    )
     return Plan(
         steps=(
             Step("deployment", (apply_deployment, *by.writes), ready=running, note=note),

@@ -28,6 +28,13 @@ def child_of(owner: Owner, write: Apply | CreateOnly, resource: Resource) -> Jso
     return desired
 
 
+def created(write: Apply | CreateOnly) -> JsonObject:
+    """Return the planned object as it is created, without random values."""
+    if isinstance(write, CreateOnly) or not write.initial:
+        return write.object
+    return with_initial(write.object, write.initial)
+
+
 def with_initial(
     desired: JsonObject, initial: Mapping[str, Any], current: JsonObject | None = None
 ) -> JsonObject:

@@ -11,6 +11,7 @@ import click
 from config.documents import Document, DocumentError, readable_documents_at
 from config.printable import printable
 from config.settings import Settings, planner_settings
+from controller.runtime.child import created
 from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.skipped import kinds_of
 from gatewright.checks.sources import read_sources
@@ -53,7 +54,7 @@ def command(
     FILE is YAML or JSON, a directory of such files, or - for standard input.
 
     With --diff, print what would change in the cluster of --kubeconfig; a server-side dry run, so
-    nothing is changed. Without a kubeconfig all objects are new. With --policies, the webhook's
+    nothing is changed. Without --kubeconfig all objects are new. With --policies, the webhook's
     verdict is printed too.
     """
     sources = read_sources(files, ChartOptions())
@@ -117,12 +118,13 @@ def _print_all(
     else:
         children, errors = _all_of(parents, now, values)
         if diff:
+            complain("note: without --kubeconfig, every object is shown as new")
             for child in children:
                 show_diff(Difference(child, None, child.object).lines())
         else:
             click.echo(
                 "---\n".join(
-                    f"{child.comment}{written(redact(child.write.object))}" for child in children
+                    f"{child.comment}{written(redact(created(child.write)))}" for child in children
                 ),
                 nl=False,
             )

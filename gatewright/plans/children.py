@@ -13,6 +13,7 @@ from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
 from config.printable import printable
 from controller.reconcilers import planned_kinds
+from controller.runtime.child import created
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Step
 from kube.resource import JsonObject, Resource, group_version
@@ -81,7 +82,8 @@ class Planned:
     def object(self) -> JsonObject:
         """The object, in its parent's namespace."""
         placed = {"namespace": self.parent.namespace} if self.resource.namespaced else {}
-        return self.write.object | {"metadata": self.write.object["metadata"] | placed}
+        object = created(self.write)
+        return object | {"metadata": object["metadata"] | placed}
 
     @property
     def resource(self) -> Resource:
@@ -98,6 +100,11 @@ class Planned:
             lines += [
                 f"{path}: {random.length} random characters"
                 for path, random in self.write.generate.items()
+            ]
+        else:
+            lines += [
+                f"{path}: set at creation; later, another writer decides"
+                for path in self.write.initial
             ]
         return "".join(f"# {printable(line)}\n" for line in lines)
 

@@ -11,6 +11,7 @@ from config.printable import printable
 from controller.runtime.applied import APPLIED
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import is_secret
+from controller.runtime.child import with_initial
 from controller.runtime.ownership import PARENT
 from controller.runtime.plan import CreateOnly, Observed
 from gatewright.outputs.redaction import redact
@@ -73,14 +74,9 @@ class Cluster:
     async def differences(self, parent: Parent) -> AsyncIterator[Difference]:
         """Yield the difference for each planned child of `parent`, and for their children."""
         there: dict[str, JsonObject | None] = {}
-        read: dict[str, Found] = {}
+        read: dict[str, Found] = {parent.title: await self._read(parent)}
         children: dict[Id, JsonObject] = {}
         served = await self._optional()
-        nothing = Observed(settings=self._settings, served=served)
-        for child in planned(parent, self._now, self._settings, lambda _: nothing):
-            await self._look(child, there, children)
-            if child.parent.title not in read:
-                read[child.parent.title] = await self._read(child.parent)
 
         def observed(each: Parent) -> Observed:
             uid = _uid(there.get(each.title))
@@ -94,6 +90,10 @@ class Cluster:
                 served=served,
             )
 
+        for child in planned(parent, self._now, self._settings, observed):
+            await self._look(child, there, children)
+            if child.parent.title not in read:
+                read[child.parent.title] = await self._read(child.parent)
         for child in planned(parent, self._now, self._settings, observed):
             await self._look(child, there, children)
             uid = _uid(there[child.parent.title])
@@ -145,7 +145,8 @@ class Cluster:
         if isinstance(child.write, CreateOnly):
             return Difference(child, None, None if current is not None else child.object)
         exactly = {} if current is None else {"uid": _uid(current)}
-        desired = child.object | {"metadata": child.object["metadata"] | exactly}
+        object = with_initial(child.object, child.write.initial, current)
+        desired = object | {"metadata": object["metadata"] | exactly}
         try:
             after = await self._client.apply(
                 child.resource,

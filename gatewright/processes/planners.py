@@ -13,6 +13,7 @@ from config.faults import faults
 from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.images import is_chosen
+from controller.runtime.child import created
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject, Resource
@@ -87,7 +88,8 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     types = {each.resource: each.type for each in planned_kinds()}
 
     def child(write: Apply | CreateOnly) -> PlannedObject:
-        resource, object = kind.owned(write.object), write.object
+        resource = kind.owned(write.object)
+        object = created(write)
         filled = defaulted_as(types[resource], object) if resource in types else object
         if isinstance(write, Apply):
             return PlannedObject(kinds_of[resource], filled, write.origin)

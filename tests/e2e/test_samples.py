@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from tests.e2e.conftest import CONFIG, REGISTRY, Laptop
+from tests.gatewright.started import once
+from tests.waiting import until
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
@@ -65,3 +67,21 @@ def test_a_sample_works_in_production(laptop: Laptop, in_production: str, sample
     laptop.kubectl(
         "wait", "-n", in_production, "--for=condition=Ready", "--timeout=60s", *names(sample)
     )
+
+
+def test_a_plan_of_the_samples_changes_nothing(laptop: Laptop, everywhere: str) -> None:
+    """`plan --diff` of a file that was applied prints nothing, whatever its kind."""
+    options = (
+        "--kubeconfig",
+        str(laptop.plane.kubeconfig),
+        "--registry",
+        REGISTRY,
+        "-n",
+        everywhere,
+    )
+
+    def planned() -> tuple[int, str]:
+        said = once("plan", "--diff", *options, str(CONFIG / "samples"))
+        return said.returncode, said.stdout
+
+    until(lambda: planned() == (0, ""), problem=lambda: f"it prints {planned()}")

@@ -244,8 +244,7 @@ def written(installation: Installation) -> dict[str, list[str]]:
         ]
         for child in json.loads(listed)["items"]
         if child["metadata"].get("ownerReferences")
-        and not child["metadata"]["name"].startswith((*REPLACED, "after-"))
-        and child["metadata"]["name"] != "postgresql"
+        and not f"{child['metadata']['name']}-".startswith((*REPLACED, "after-"))
     }
 
 

@@ -25,6 +25,7 @@ PATHS: dict[str, dict[str, int | None]] = {
     "ScaledObject": {"spec.minReplicaCount": 0, "spec.maxReplicaCount": 100},
     "Scale": {"spec.replicas": 0},  # the API leaves 0 out
 }
+WEBAPP_MINIMUM = "spec.autoscaling.min"
 IDLE = "spec.idleReplicaCount"  # of a ScaledObject: replicas while nothing triggers it
 
 
@@ -75,7 +76,12 @@ def judge_idle(request: Request, minimum: int, rule: str, *, allow_zero: bool) -
 
 
 def _is_scaled(request: Request, number: int, least: int) -> bool:
-    """Return whether an autoscaler runs enough replicas of the workload."""
+    """Return whether an autoscaler runs enough replicas of the workload.
+
+    That of a WebApp with `autoscaling` is judged as its child.
+    """
+    if request.kind == "WebApp" and request.integer(WEBAPP_MINIMUM) is not None:
+        return True
     if request.kind in PATHS and request.kind != "Scale":
         return False
     minimum = minimums(request).get((request.resource_kind, request.name))

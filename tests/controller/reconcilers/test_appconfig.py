@@ -79,6 +79,7 @@ def test_the_status_describes_the_stored_configmap() -> None:
         "checksum": checksum,
         "revision": 1,
         "lastUpdated": "2026-01-01T00:00:00Z",
+        "environment": "dev",
     }
     before = status | {
         "lastUpdated": "2025-01-01T00:00:00Z",

@@ -135,6 +135,37 @@ async def test_only_differences_from_existing_objects_are_printed(server):
     assert len(await printed(server, SHOP)) == 1
 
 
+async def test_the_number_that_an_autoscaler_set_is_no_change(server):
+    """A new Deployment has the least number; an existing one keeps its own."""
+    autoscaled = SHOP.replace("replicas: 2", "replicas: 1, autoscaling: {min: 2, max: 5}")
+    deployment, *_ = await printed(server, autoscaled)
+    assert "+  replicas: 2" in deployment
+    (document,) = parse_documents(autoscaled.encode(), "shop.yaml")
+    server.create(WEBAPP.resource, document.value)
+    step = parent_of(document, "shop").plan(Observed(), TODAY).steps[0]
+    server.create(DEPLOYMENT, owned(server, step.writes[0].object, replicas=4))
+    autoscaler, service = await printed(server, autoscaled)
+    assert "HorizontalPodAutoscaler" in autoscaler[0]
+    assert "Service" in service[0]
+
+
+SETTINGS = """\
+apiVersion: config.example.com/v1
+kind: AppConfig
+metadata: {name: settings, namespace: shop}
+spec: {application: shop, environment: from-namespace, values: {LEVEL: {default: info, dev: debug}}}
+"""
+
+
+async def test_the_label_of_the_namespace_decides_the_values(server):
+    """It is read before anything is planned; without it, the error names the label."""
+    with pytest.raises(DocumentError, match="namespace shop tells none"):
+        await printed(server, SETTINGS)
+    server.change(NAMESPACES, "shop", {"metadata": {"labels": {"environment": "development"}}})
+    (config_map,) = await printed(server, SETTINGS)
+    assert "+  LEVEL: debug" in config_map
+
+
 async def test_secrets_are_not_printed(server):
     """Only the keys of a Secret are printed, and whether a value would change."""
     printed_secrets = [lines for lines in await printed(server, DATABASE) if "Secret" in lines[0]]

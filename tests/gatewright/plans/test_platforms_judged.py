@@ -34,9 +34,17 @@ SHOP: dict[str, Any] = {
 MAJOR = "must be one of '12', '13', '14', '15', '16', '17' or '18'. Correct it."
 
 
-def denied(object: dict[str, Any]) -> list[str]:
+REPLICAS = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: two}
+spec: {policy: replica-limits, params: {minimum: 2, tier: these}}
+"""
+
+
+def denied(object: dict[str, Any], engine: Engine = ENGINE) -> list[str]:
     """Return the denial messages of an object in a production namespace."""
-    answer = ask(ENGINE, Admission(object=defaulted(object), namespace="eu"), LOOKED_UP)
+    answer = ask(engine, Admission(object=defaulted(object), namespace="eu"), LOOKED_UP)
     return [] if answer.allowed else answer.response["status"]["message"].splitlines()[1:]
 
 
@@ -87,3 +95,20 @@ def test_a_denial_names_the_fields_of_the_platform(spec: dict[str, Any], lines: 
     """There is one message, for platforms and stacks alike."""
     assert sorted(denied(platform(**{**SHOP, **spec}))) == lines
     assert sorted(denied(stack(**{**SHOP, **spec}))) == lines
+
+
+def test_an_autoscaled_workload_has_the_least_number_of_its_autoscaler() -> None:
+    """Its Deployment is created with it: enough replicas are allowed, too few named by their field."""
+    policies = load(parse_documents(REPLICAS.encode(), "two.yaml"), catalogue())
+    engine = Engine(policies, planners_of(Settings(), "gatewright-system"))
+    fix = "; these workloads need at least 2 replicas. Set it to 2 or more, or to 0."
+    for least, lines in ((2, []), (1, [f"- two: spec.backend.autoscaling.min: 1{fix}"])):
+        backend = {"image": "b:1", "autoscaling": {"min": least, "max": 3}}
+        assert denied(stack(environment="production", backend=backend), engine) == lines
+        webapp = {
+            "apiVersion": "example.com/v1",
+            "kind": "WebApp",
+            "metadata": {"name": "shop"},
+            "spec": {"replicas": 1, **backend},
+        }
+        assert denied(webapp, engine) == [line.replace("backend.", "") for line in lines]
