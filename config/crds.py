@@ -43,11 +43,11 @@ def structural(schema: JsonObject, definitions: JsonObject | None = None) -> Jso
             {**referred, **{key: value for key, value in schema.items() if key != "$ref"}},
             definitions,
         )
-    if schema.get("x-kubernetes-int-or-string"):
+    if schema.get("x-kubernetes-int-or-string"):  # which implies the union, with a shorter error
         return {
             key: value
             for key, value in schema.items()
-            if key not in NOISE and (key, value) != ("default", None)
+            if key not in {*NOISE, "anyOf"} and (key, value) != ("default", None)
         }
     if "anyOf" in schema:
         options = [option for option in schema["anyOf"] if option != {"type": "null"}]

@@ -3,7 +3,7 @@
 Pure functions. The planners order the services with them, and admission reports the same faults.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
@@ -67,11 +67,14 @@ def _name_fault(name: str, titles: Collection[str]) -> ServiceFault | None:
     return None
 
 
-def _unknown(name: str, needed: Sequence[str], known: Collection[str]) -> Iterator[ServiceFault]:
+def _unknown(name: str, needed: Sequence[str], known: Set[str]) -> Iterator[ServiceFault]:
     for other in needed:
         if other not in known:
             rule = "it is no service and no component of this stack"
-            yield ServiceFault("dependsOn", other, rule, f"name one of {', '.join(sorted(known))}")
+            adds = [f"add spec.{other}"] if other in COMPONENTS else []
+            others = sorted(known - {name})
+            names = [f"name one of {', '.join(others)}"] if others else ["remove it"]
+            yield ServiceFault("dependsOn", other, rule, ", or ".join(adds + names))
 
 
 def _graph(

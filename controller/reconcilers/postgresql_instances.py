@@ -56,8 +56,10 @@ SERVICE_ORIGIN = {
 
 def origin_of_instances(database: PostgreSQL) -> dict[str, str]:
     """Return the origins of the StatefulSet."""
-    source = image_source(database)
-    return ORIGIN | dict.fromkeys((f"{CONTAINER}.image", f"{CONTAINER}.env[name=VERSION]"), source)
+    return ORIGIN | {
+        f"{CONTAINER}.image": image_source(database),
+        f"{CONTAINER}.env[name=VERSION]": "spec.version",
+    }
 
 
 def headless(database: PostgreSQL) -> str:

@@ -64,10 +64,10 @@ def test_a_field_becomes_structural(field, expected):
 
 
 def test_a_quantity_is_a_number_or_a_string():
-    """A quantity keeps the only union that structural schemas allow."""
+    """A quantity has the only union that structural schemas allow, under its short name."""
     quantity = crds.structural(Whole.model_json_schema())["properties"]["amount"]
     assert quantity["x-kubernetes-int-or-string"]
-    assert quantity["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+    assert "anyOf" not in quantity
 
 
 def test_a_union_is_rejected():
