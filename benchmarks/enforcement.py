@@ -34,6 +34,7 @@ from webhook.server.cluster_policies import CLUSTER_POLICY
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 PARTS = ("etcd", "kube-apiserver", "kube-controller-manager")  # the last one deletes namespaces
 MEASURED = ("--measure-enforcement",)
+AUDIT = ("--audit",)  # its engine stays in memory, as the chart runs it with `audit.enabled`
 POLICIES_AT_ONCE = 16
 NAMESPACES_AT_ONCE = 8
 CHANGE_EVERY = 4.0  # seconds
@@ -213,9 +214,14 @@ async def run(minutes: float, idle: float, seed: int) -> bool:
         found.plane.create_namespace(HOME)
         async with Client(await load(found.plane.kubeconfig)) as client:
             variants: dict[str, tuple[str, ...]] = {
-                "not measured": (),
-                "measured": MEASURED,
-                "measured, with the cases of a preset": (*MEASURED, "--preset-cases", "production"),
+                "not measured": AUDIT,
+                "measured": (*AUDIT, *MEASURED),
+                "measured, with the cases of a preset": (
+                    *AUDIT,
+                    *MEASURED,
+                    "--preset-cases",
+                    "production",
+                ),
             }
             for name, options in variants.items() if idle else ():
                 print(f"{name}, {idle:g} min of rest:")

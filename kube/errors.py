@@ -9,7 +9,10 @@ BY_WEBHOOK = 'admission webhook "'  # the beginning of a denial's message by an 
 
 
 class ApiError(Exception):
-    """A failed request; `code` is the HTTP status, or 0 without an answer."""
+    """A failed request; `code` is the HTTP status, or 0 without an answer.
+
+    `message` is for people, and shortened; `whole_message` is as the API server wrote it.
+    """
 
     retryable: ClassVar[bool] = True
     """Whether the same request may succeed later without a change of its object."""
@@ -25,6 +28,7 @@ class ApiError(Exception):
         self.code = code
         self.reason = reason
         self.message = message[:MESSAGE_LIMIT]
+        self.whole_message = message
         self.details = dict(details or {})
         self.retry_after = retry_after
         super().__init__(f"{code} {reason}: {self.message}" if code else self.message)

@@ -1,66 +1,64 @@
 """Measures whether policies are enforced: by dry runs that the API server must deny.
 
-Once a minute, the leader creates an object that a policy denies, as a server-side dry run, through
-the API server like anybody else. Nothing is stored. A denial by the policy proves its whole path:
-the registration, the network, the certificates, the webhook's process and the policy in it. Any
-other answer is reported: an admitted object as not enforced, everything else as unknown.
+Once a minute, the leader creates an object that policies deny, as a server-side dry run, through
+the API server like anybody else. Nothing is stored. A denial proves the whole path of each policy
+that it lists: the registration, the network, the certificates, the webhook's process and the policy
+in it. Any other answer is reported: an admitted object as not enforced, everything else as unknown.
+With more requests than MAX_REQUESTS, policies take turns, and what `enforcement_ways` concludes
+from those that are measured holds for the others meanwhile.
 """
 
 import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 
 from controller.registration.enforcement_answers import (
-    ADMITTED,
     FORBIDDEN,
     NAMESPACE_GONE,
     NO_REQUEST,
     UNANSWERED,
+    Answer,
     Enforcement,
-    ProbeRequest,
-    judge_error,
+    judge,
     judge_unread,
+    read_answer,
 )
+from controller.registration.enforcement_requests import FindDenied, Probe, Probes, Way
+from controller.registration.enforcement_ways import Ways
 from controller.registration.metrics import EnforcementMetrics
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.errors import ApiError
-from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
-from webhook.engine.match import LabeledNamespace, Labels
+from webhook.engine.match import Labels
 
 REQUEST = ReconcileRequest(None, "enforcement")
 INTERVAL = timedelta(minutes=1)
-MAX_REQUESTS = 60
-"""Dry runs in an INTERVAL; with more policies, the least recently measured are next.
+MAX_REQUESTS = 240
+"""Dry runs in an INTERVAL; with more, the least recently measured policies are next.
 
 Those that confirm a problem are sent beside them, and are at most as many.
 """
 SETTLE = 30.0  # seconds in which a change of policies reaches every webhook
 AGAIN = timedelta(seconds=10)  # after an answer that is not the denial, before it counts
+MAX_AT_ONCE = int(MAX_REQUESTS * AGAIN / INTERVAL)
 MIN_PAUSE = timedelta(seconds=1)  # after a pass whose answers took longer than AGAIN
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 MAX_DERIVING = 0.2  # seconds to find requests in one pass; the next one is after AGAIN
-MAX_REQUESTS_OF_POLICY = 4  # each for other webhooks
-NAMESPACES_FRESH = 30.0  # seconds
 MAX_GONE = 6  # passes in a row in which the namespaces of all requests of a policy are gone
 FIELD_MANAGER = "gatewright-enforcement"
 
 LOG = logging.getLogger("gatewright.enforcement")
 
-# From a policy, the engine, namespaces with labels, and kinds (group and name) not to use.
-FindDenied = Callable[
-    [BoundPolicy, Engine, Sequence[LabeledNamespace], frozenset[tuple[str, str]]],
-    ProbeRequest | None,
-]
+Answers = Mapping[Probe, Answer]
 
 
 @dataclass(slots=True)
@@ -73,9 +71,15 @@ class _Measured:
     at: float = -math.inf
     """When the last dry runs were sent."""
     known: Enforcement | None = None
+    """The last confirmed result of its own dry runs."""
+    reported: Enforcement | None = None
+    """This result, or what is concluded meanwhile."""
     suspected: bool = False
     """Whether the last answer was not the denial, and is not confirmed."""
-    requests: list[ProbeRequest] | None = None
+    probes: Sequence[Probe] | None = None
+    """None before they are found."""
+    ways: frozenset[Way] = frozenset()
+    """Those of the last dry runs."""
     left_out: set[tuple[str, str]] = field(default_factory=set)
     """Kinds that the controller may not create."""
     obstacle: Enforcement | None = None
@@ -107,16 +111,15 @@ class EnforcementProbe:
         """
         self._client = client
         self._engine = engine
-        self._find = find
-        self._selectors = selectors
-        self._excluded = frozenset(excluded_namespaces)
+        self._probes = Probes(
+            client, find, selectors, excluded_namespaces=excluded_namespaces, clock=clock
+        )
+        self._ways = Ways()
         self._on_changed = on_changed
         self._clock = clock
         self._metrics = EnforcementMetrics(registry)
         self._measured: dict[str, _Measured] = {}
         self._seen: Engine | None = None
-        self._groups: list[list[LabeledNamespace]] | None = None
-        self._listed = 0.0
 
     def controller(self, metrics: ControllerMetrics) -> Controller:
         """Return the controller that runs it."""
@@ -127,7 +130,7 @@ class EnforcementProbe:
     def of(self, title: str) -> Enforcement | None:
         """Return the result for a policy; None before the first one, and if it denies nothing."""
         found = self._measured.get(title)
-        return None if found is None else found.known
+        return None if found is None else found.reported
 
     def is_measured(self, title: str) -> bool:
         """Return whether a policy is in force and denies, so that there is or will be a result."""
@@ -141,29 +144,21 @@ class EnforcementProbe:
         if engine is not self._seen:
             self._follow(engine)
         began = self._clock()
-        left, deriving = int(MAX_REQUESTS * AGAIN / INTERVAL), 0.0
-        chosen = list[_Measured]()
-        for measured in self._due():
-            if measured.requests is None:
-                if deriving > MAX_DERIVING:
-                    break
-                derived_from = self._clock()
-                await self._derive(measured, engine)
-                deriving += self._clock() - derived_from
-            if not measured.suspected:
-                left -= len(measured.requests or ())
-            if left < 0 or engine is not self._engine():
-                break
-            chosen.append(measured)
-        # At once: a webhook that does not answer delays only its own policies.
-        await asyncio.gather(*map(self._measure, chosen))
+        chosen = await self._choose(engine)
+        if engine is self._engine():
+            # At once: a webhook that does not answer delays only its own policies.
+            probes = list({probe for each in chosen for probe in each.probes or ()})
+            answers = await asyncio.gather(*map(self._send, probes))
+            if engine is self._engine():  # else the policies changed meanwhile
+                self._take(chosen, dict(zip(probes, answers, strict=True)), began)
         took = timedelta(seconds=self._clock() - began)
         return Result(max(AGAIN - took, MIN_PAUSE))
 
     def _follow(self, engine: Engine) -> None:
         """Take over the results of the policies that are unchanged in a new engine."""
         before, self._seen = self._measured, engine
-        self._measured, self._groups = {}, None
+        self._measured = {}
+        self._probes.clear()
         for policy in engine.policies:
             if "Deny" not in policy.actions or policy.policy.validate is None:
                 continue
@@ -171,17 +166,47 @@ class EnforcementProbe:
                 continue
             old = before.get(policy.title)
             if old is not None and old.policy == policy:
-                old.requests = None  # other policies may deny the same request now
+                old.probes = None  # other policies may deny the same request now
                 self._measured[policy.title] = old
             else:
-                known = None if old is None else old.known
-                self._measured[policy.title] = _Measured(policy, self._clock(), known=known)
+                known, reported = (None, None) if old is None else (old.known, old.reported)
+                self._measured[policy.title] = _Measured(
+                    policy, self._clock(), known=known, reported=reported
+                )
+        self._ways.keep(self._measured.keys())
         for title in before.keys() - self._measured.keys():
-            if before[title].known is not None:
+            if before[title].reported is not None:
                 self._metrics.forget(title)
 
-    def _due(self) -> list[_Measured]:
-        """Return the policies to measure now, the least recently measured first."""
+    async def _choose(self, engine: Engine) -> list[_Measured]:
+        """Return the policies to measure in this pass, with their dry runs."""
+        chosen, sent = list[_Measured](), set[Probe]()
+        room, room_to_confirm, deriving = MAX_AT_ONCE, MAX_AT_ONCE, 0.0
+        for measured in self._due():
+            if measured.probes is None:
+                if deriving > MAX_DERIVING:
+                    continue
+                derived_from = self._clock()
+                await self._derive(measured, engine)
+                deriving += self._clock() - derived_from
+            new = [probe for probe in measured.probes or () if probe not in sent]
+            if measured.suspected:
+                if len(new) > room_to_confirm:
+                    continue
+                room_to_confirm -= len(new)
+            else:
+                if len(new) > room:
+                    break
+                room -= len(new)
+            sent.update(new)
+            chosen.append(measured)
+        return chosen
+
+    def _due(self) -> Iterator[_Measured]:
+        """Yield the policies to measure now.
+
+        First those to confirm, then some of each way, then the least recently measured.
+        """
         now, interval = self._clock(), INTERVAL.total_seconds()
         waiting = [
             measured
@@ -189,123 +214,120 @@ class EnforcementProbe:
             if now - measured.since >= SETTLE
             and (measured.suspected or now - measured.at >= interval)
         ]
-        return sorted(waiting, key=lambda each: (not each.suspected, each.at))
+        waiting.sort(key=lambda each: (not each.suspected, each.at))
+        asked, later = Counter[Way](), list[_Measured]()
+        for measured in waiting:
+            wanted = any(
+                asked[way] < self._ways.wanted(way, now, interval) for way in measured.ways
+            )
+            if not (measured.suspected or wanted):
+                later.append(measured)
+                continue
+            asked.update(measured.ways)
+            yield measured
+        yield from later
 
     async def _derive(self, measured: _Measured, engine: Engine) -> None:
-        """Find a request for each group of namespaces that the same webhooks select."""
-        if self._groups is None or self._clock() - self._listed > NAMESPACES_FRESH:
-            try:
-                self._groups, self._listed = await self._read_groups(), self._clock()
-            except ApiError as error:
-                measured.requests, measured.obstacle = [], judge_unread(error)
-                return
-        found = list[ProbeRequest]()
+        """Find the dry runs of a policy."""
         left_out = frozenset(measured.left_out)
-        for group in self._groups:
-            if len(found) == MAX_REQUESTS_OF_POLICY:
-                break
-            request = await asyncio.to_thread(self._find, measured.policy, engine, group, left_out)
-            if request is not None:
-                found.append(request)
-        measured.requests = found
+        try:
+            measured.probes = await self._probes.find(measured.policy, engine, left_out)
+        except ApiError as error:
+            measured.probes, measured.obstacle = [], judge_unread(error)
+        measured.ways = frozenset(probe.way for probe in measured.probes)
 
-    async def _read_groups(self) -> list[list[LabeledNamespace]]:
-        """Return the namespaces that are sent to webhooks, by the webhooks that select them."""
-        selectors = self._selectors()
-        groups: dict[tuple[bool, ...], list[LabeledNamespace]] = {}
-        async for namespace in self._client.list(NAMESPACES, metadata_only=True):
-            metadata = namespace["metadata"]
-            name, labels = metadata["name"], metadata.get("labels") or {}
-            if name not in self._excluded and not metadata.get("deletionTimestamp"):
-                key = tuple(select(labels) for select in selectors)
-                groups.setdefault(key, []).append((name, labels))
-        for group in groups.values():
-            group.sort(key=lambda each: (each[0] != "default", each[0]))
-        return list(groups.values())
+    async def _send(self, probe: Probe) -> Answer:
+        """Send a dry run, and return the answer."""
+        request, failed = probe.request, None
+        try:
+            await self._client.create(
+                request.resource, request.object, field_manager=FIELD_MANAGER, dry_run=True
+            )
+        except ApiError as error:
+            failed = error
+        answer = read_answer(failed)
+        self._metrics.requests.labels(answer.status).inc()
+        return answer
 
-    async def _measure(self, measured: _Measured) -> None:
-        """Send the requests of a policy, and keep the worst result.
+    def _take(self, chosen: Sequence[_Measured], answers: Answers, sent: float) -> None:
+        """Note the answers for all policies of which each dry run was sent."""
+        reached = [
+            measured
+            for measured in self._measured.values()
+            if measured.probes
+            and sent - measured.since >= SETTLE
+            and all(probe in answers for probe in measured.probes)
+        ]
+        alone = [measured for measured in chosen if not measured.probes]
+        failures: dict[str, Mapping[Probe, Enforcement]] = {}
+        for measured in [*reached, *alone]:
+            confirmed = self._take_own(measured, answers, sent)
+            if confirmed:
+                failures[measured.policy.title] = confirmed
+        denied = {probe: answer.is_own_denial for probe, answer in answers.items()}
+        changed = self._ways.note(sent, denied, failures)
+        others = [each for each in self._measured.values() if not changed.isdisjoint(each.ways)]
+        for measured in {each.policy.title: each for each in [*reached, *alone, *others]}.values():
+            self._report(measured)
+
+    def _take_own(
+        self, measured: _Measured, answers: Answers, sent: float
+    ) -> Mapping[Probe, Enforcement]:
+        """Keep the worst result of a policy; return the results that confirm a problem.
 
         A result other than a denial counts once it is confirmed: webhooks may be changing. A
         namespace that was deleted since it was listed tells nothing about the policy.
         """
-        sent, requests = self._clock(), measured.requests or ()
-        answers = await asyncio.gather(*(self._send(measured, each) for each in requests))
-        if self._engine() is not self._seen:
-            return  # the policies changed meanwhile
-        results = [each for each in answers if each.reason != NAMESPACE_GONE]
-        if len(results) < len(answers):
-            measured.requests = self._groups = None
+        found = {
+            probe: judge(measured.policy, answers[probe], probe.request)
+            for probe in measured.probes or ()
+        }
+        for probe, result in found.items():
+            if result.reason == FORBIDDEN:
+                resource = probe.request.resource
+                measured.left_out.add((resource.group, resource.kind))
+                measured.obstacle = result
+        gone = {probe for probe, result in found.items() if result.reason == NAMESPACE_GONE}
+        results = {probe: result for probe, result in found.items() if probe not in gone}
+        self._probes.forget(gone)
+        if gone:
+            measured.probes = None
             measured.gone = 0 if results else measured.gone + 1
             if 0 < measured.gone <= MAX_GONE:
-                return
-            results = results or answers
+                return {}
+            results = results or found
         else:
             measured.gone = 0
-        new = _worst(results) or measured.obstacle or NO_REQUEST
+        new = _worst(results.values()) or measured.obstacle or NO_REQUEST
         if not results or new.status == "True":  # kinds that were forbidden are tried again
             measured.left_out, measured.obstacle = set(), None
-        before, measured.at = measured.at, sent
+        measured.at = sent
         known = measured.known.status if measured.known is not None else None
         measured.suspected = new.status not in ("True", known) and not measured.suspected
         if new.status != "True" and new.reason not in UNANSWERED:
-            measured.requests = None  # derived again: a namespace may have other labels
+            # Found again: a namespace may have other labels.
+            self._probes.forget(probe for probe in results if results[probe].status != "True")
+            measured.probes = None
         if measured.suspected:
-            return
-        self._report(measured, new)
-        if new.reason in UNANSWERED:
-            ways = {
-                _way(request)
-                for request, answer in zip(requests, answers, strict=True)
-                if answer.reason in UNANSWERED
-            }
-            self._report_same_way(ways, new, before)
-
-    def _report_same_way(
-        self, ways: Collection[tuple[Resource, str]], unanswered: Enforcement, since: float
-    ) -> None:
-        """Report the policies whose requests go the way of those that were not answered twice.
-
-        The API server calls the same webhooks for them. If these hang, the policies would wait for
-        a time-out each. Those that were measured after the first of the two requests are left out.
-        """
-        for measured in self._measured.values():
-            if measured.at < since and any(_way(each) in ways for each in measured.requests or ()):
-                self._report(measured, unanswered)
-
-    def _report(self, measured: _Measured, new: Enforcement) -> None:
-        """Keep a result, and report it if it is another one."""
-        if new == measured.known:
-            return
-        known = measured.known.status if measured.known is not None else None
+            return {}
         measured.known = new
+        return {probe: result for probe, result in results.items() if result.status != "True"}
+
+    def _report(self, measured: _Measured) -> None:
+        """Report the result of a policy, or what is concluded for it, if it is another one."""
+        new = measured.known
+        if new is not None and new.status == "True":
+            new = self._ways.concluded(measured.ways) or new
+        if new is None or new == measured.reported:
+            return
+        known = measured.reported.status if measured.reported is not None else None
+        measured.reported = new
         title = measured.policy.title
         self._metrics.set(title, new.status)
         if new.status != known and (known is not None or new.status != "True"):
             level = logging.INFO if new.status == "True" else logging.WARNING
             LOG.log(level, "policy %s: enforced: %s: %s", title, new.status, new.message)
         self._on_changed({title})
-
-    async def _send(self, measured: _Measured, request: ProbeRequest) -> Enforcement:
-        """Send one dry run, and return what the answer means."""
-        try:
-            await self._client.create(
-                request.resource, request.object, field_manager=FIELD_MANAGER, dry_run=True
-            )
-        except ApiError as error:
-            found = judge_error(measured.policy, error, request)
-            if found.reason == FORBIDDEN:
-                measured.left_out.add((request.resource.group, request.resource.kind))
-                measured.obstacle = found
-        else:
-            found = ADMITTED
-        self._metrics.requests.labels(found.status).inc()
-        return found
-
-
-def _way(request: ProbeRequest) -> tuple[Resource, str]:
-    """Return what decides to which webhooks the API server sends a request."""
-    return request.resource, request.namespace
 
 
 def _worst(results: Iterable[Enforcement]) -> Enforcement | None:

@@ -1,12 +1,14 @@
 """What the answers to the dry runs of `enforcement` mean. Pure."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from controller.registration.configurations import DOMAIN
 from kube.errors import BY_WEBHOOK, ApiError, Forbidden, NamespaceTerminating
 from kube.resource import JsonObject, Resource
 from webhook.engine import BoundPolicy
+from webhook.messages import MORE
 
 ENFORCED = "Enforced"
 FORBIDDEN = "Forbidden"
@@ -15,6 +17,9 @@ UNANSWERED = frozenset(
     {"InternalError", "ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"}
 )
 """Reasons that say nothing about the request: the same one can be sent again."""
+LISTED = re.compile(r"^- (\S+): ", re.MULTILINE)
+"""A line of a denial's message, and in it the title of the policy that is violated."""
+MORE_POLICIES = "more policies deny it than its message lists"
 MAX_TEXT = 300  # characters of the API server's text in a message
 
 EnforcementStatus = Literal["True", "False", "Unknown"]
@@ -33,7 +38,11 @@ class Enforcement(NamedTuple):
 
 
 class ProbeRequest(Protocol):
-    """A request to create an object that a policy denies."""
+    """A request to create an object that policies deny."""
+
+    @property
+    def titles(self) -> Collection[str]:
+        """The titles of the policies that deny it."""
 
     @property
     def resource(self) -> Resource:
@@ -60,17 +69,51 @@ NO_REQUEST = Enforcement(
 ADMITTED = Enforcement("False", "Admitted", "the API server admits what this policy must deny")
 
 
-def judge_error(policy: BoundPolicy, error: ApiError, request: ProbeRequest) -> Enforcement:
-    """Return what an error of the dry run means: only a denial by the policy proves it."""
-    text = " ".join(error.message.split())[:MAX_TEXT]
+class Answer(NamedTuple):
+    """The answer to a dry run."""
+
+    error: ApiError | None
+    """None: it was admitted."""
+    webhook: str
+    """The name of the webhook that denied it, or ""."""
+    titles: frozenset[str]
+    """The policies for which one of Gatewright's webhooks denied it."""
+
+    @property
+    def is_own_denial(self) -> bool:
+        """Whether one of Gatewright's webhooks denied it: the API server calls it."""
+        return self.webhook.endswith(f".{DOMAIN}")
+
+    @property
+    def status(self) -> EnforcementStatus:
+        """What it means for the policies that deny the request in the leader."""
+        if self.error is None:
+            return "False"
+        return "True" if self.is_own_denial else "Unknown"
+
+
+def read_answer(error: ApiError | None) -> Answer:
+    """Read the error of a dry run; None: it was admitted."""
+    if error is None:
+        return Answer(None, "", frozenset())
     webhook = _denying_webhook(error.message)
-    if webhook.endswith(f".{DOMAIN}"):
-        causes = error.details.get("causes") or []
-        titles = {cause.get("reason") for cause in causes if isinstance(cause, Mapping)}
-        if policy.title in titles:
+    answer = Answer(error, webhook, frozenset())
+    return answer._replace(titles=_denying_policies(error)) if answer.is_own_denial else answer
+
+
+def judge(policy: BoundPolicy, answer: Answer, request: ProbeRequest) -> Enforcement:
+    """Return what an answer means for a policy: only a denial by the policy proves it."""
+    error, webhook = answer.error, answer.webhook
+    if error is None:
+        return ADMITTED
+    text = " ".join(error.message.split())[:MAX_TEXT]
+    if answer.is_own_denial:
+        if policy.title in answer.titles:
             return Enforcement("True", "Denied", f"denied in a dry run by {webhook}")
+        if MORE in error.whole_message:
+            return Enforcement("Unknown", "NotListed", f"{webhook} denied it; {MORE_POLICIES}")
         is_ours = ("-ignore" in webhook) is not policy.fails_closed
-        if is_ours and titles:
+        if is_ours and answer.titles:
             return Enforcement("False", "NotDenied", f"{webhook} denied it without this policy")
         return Enforcement("Unknown", "DeniedFirst", f"{webhook} denied it first: {text}")
     if webhook:
@@ -82,6 +125,13 @@ def judge_error(policy: BoundPolicy, error: ApiError, request: ProbeRequest) -> 
         right = f"create {request.resource.plural}{where}"
         return Enforcement("Unknown", FORBIDDEN, f"the controller may not {right}: {text}")
     return Enforcement("Unknown", error.reason or "Error", f"{error.code or 'no'} answer: {text}")
+
+
+def _denying_policies(error: ApiError) -> frozenset[str]:
+    """Return the titles of the policies in a denial: its causes have not always room for all."""
+    causes = error.details.get("causes") or []
+    listed = (str(cause.get("reason")) for cause in causes if isinstance(cause, Mapping))
+    return frozenset(listed).union(LISTED.findall(error.whole_message))
 
 
 def _denying_webhook(message: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from controller.registration.enforcement import FindDenied
+from controller.registration.enforcement_requests import FindDenied
 from kube.resource import JsonObject
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.match import LabeledNamespace

@@ -49,6 +49,13 @@ class Clause:
         is_anywhere = self.namespaces is None and self.namespace_selector is None
         return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 
+    def may_select_in(self, namespace: str, labels: Labels | None) -> bool:
+        """Return whether it can select something in a namespace; None: of any labels."""
+        if self.namespaces is not None and not self.namespaces.match(namespace):
+            return False
+        selector = self.namespace_selector
+        return selector is None or labels is None or selector(labels)
+
     def narrowed(self, target: Target, namespace: str) -> "Clause | None":
         """Return the conditions that remain for requests for a target in a namespace.
 
@@ -136,10 +143,14 @@ class Match:
         """Whether no clause has names or globs of namespaces."""
         return all(clause.namespaces is None for clause in self.clauses)
 
-    def may_select_in(self, namespace: str) -> bool:
-        """Return whether a clause can select something in a namespace, by its name."""
-        names = [clause.namespaces for clause in self.clauses]
-        return not names or any(each is None or each.match(namespace) for each in names)
+    def may_select_in(self, namespace: str, labels: Labels | None = None) -> bool:
+        """Return whether a clause can select something in a namespace, by its name and labels.
+
+        Without `labels`, by its name alone.
+        """
+        return not self.clauses or any(
+            each.may_select_in(namespace, labels) for each in self.clauses
+        )
 
     @property
     def labels_of_namespaces(self) -> tuple[LabelValues, ...]:

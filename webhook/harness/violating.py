@@ -8,6 +8,7 @@ import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,11 +45,13 @@ CLUSTER: LabeledNamespace = ("", {})
 
 
 class DeniedRequest(NamedTuple):
-    """A request to create an object, which a policy denies."""
+    """A request to create an object, which policies deny."""
 
     kind: Kind
     namespace: str
     object: JsonObject
+    titles: frozenset[str] = frozenset()
+    """The policies that deny it, all with the same failure policy."""
 
     @property
     def resource(self) -> Resource:
@@ -71,9 +74,8 @@ def find_denied(
     `carried` are objects of the cases that policies carry; kinds (group and name) that are
     `left_out` are not used.
     """
-    tried, names = 0, policy.names_of_namespaces
-    namespaces = [each for each in namespaces if names is None or each[0] in names]
-    namespaces = namespaces[:MAX_NAMESPACES]
+    tried = 0
+    namespaces = list(islice(_find_selected(policy, namespaces), MAX_NAMESPACES))
     selected = {
         key: value
         for clause in policy.match.written
@@ -95,9 +97,22 @@ def find_denied(
             if (tried := tried + 1) > MAX_TRIED:
                 return None
             request = _request(object, kind, namespace, selected)
-            if _is_denied(policy, engine, request, namespace, user, now):
-                return request
+            titles = _find_denying(policy, engine, request, namespace, user, now)
+            if titles:
+                return request._replace(titles=titles)
     return None
+
+
+def _find_selected(
+    policy: BoundPolicy, namespaces: Iterable[LabeledNamespace]
+) -> Iterator[LabeledNamespace]:
+    """Yield the namespaces in which a policy can apply."""
+    names = policy.names_of_namespaces
+    for name, labels in namespaces:
+        if names is not None and name not in names:
+            continue
+        if policy.match.may_select_in(name, {NAME_LABEL: name, **labels}):
+            yield name, labels
 
 
 def _candidates(
@@ -136,14 +151,18 @@ def _request(
     return DeniedRequest(kind, namespace[0], object)
 
 
-def _is_denied(
+def _find_denying(
     policy: BoundPolicy,
     engine: Engine,
     request: DeniedRequest,
     namespace: LabeledNamespace,
     user: ControllerUser,
     now: datetime,
-) -> bool:
+) -> frozenset[str]:
+    """Return the titles of the policies that deny a request; none unless `policy` does.
+
+    None either if policies of the other failure policy deny it too.
+    """
     admission = Admission(
         request.object,
         namespace=request.namespace,
@@ -161,7 +180,8 @@ def _is_denied(
     try:
         outcomes = ask(engine, admission, looked_up).outcomes
     except MalformedRequestError:
-        return False
+        return frozenset()
     denying = [each for each in outcomes if each.denies]
-    own = [each for each in denying if each.policy == policy.title and each.error is None]
-    return bool(own) and all(each.fails_closed == policy.fails_closed for each in denying)
+    titles = frozenset(each.policy for each in denying if each.error is None)
+    is_of_one_webhook = all(each.fails_closed == policy.fails_closed for each in denying)
+    return titles if policy.title in titles and is_of_one_webhook else frozenset()

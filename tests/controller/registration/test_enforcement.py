@@ -1,7 +1,8 @@
 """A policy counts as enforced only if it denied a dry run; nothing is stored, and the requests are bounded."""
 
 import json
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -10,22 +11,29 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from config.documents import Document
-from controller.registration.enforcement import MAX_GONE, MAX_REQUESTS, REQUEST, EnforcementProbe
-from controller.registration.enforcement_answers import ProbeRequest, judge_error
+from controller.registration.enforcement import (
+    MAX_AT_ONCE,
+    MAX_GONE,
+    MAX_REQUESTS,
+    REQUEST,
+    EnforcementProbe,
+)
+from controller.registration.enforcement_answers import ProbeRequest, judge, read_answer
 from gatewright.processes.denied_requests import denied_requests
 from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import TERMINATING, error_for
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
-from webhook.engine.kinds import KINDS
+from webhook.engine.kinds import KINDS, Kind
 from webhook.harness.violating import DeniedRequest
+from webhook.messages import MORE
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 EXISTING = ("default", "kube-node-lease", "kube-public", "kube-system")
-DEPLOYMENT = KINDS["apps", "Deployment"]
+DEPLOYMENT, STATEFUL_SET = KINDS["apps", "Deployment"], KINDS["apps", "StatefulSet"]
 
 
 def policies(*names: str, **spec: Any) -> tuple[BoundPolicy, ...]:
@@ -101,12 +109,12 @@ RBAC = (
 )
 def test_only_a_denial_by_the_policy_proves_it(code, answer, expected):
     """Any other error leaves it unknown, unless its own webhook denied without it."""
-    assert judge_error(LIMITS, error_for(code, answer), SENT)[:2] == expected
+    assert judge(LIMITS, read_answer(error_for(code, answer)), SENT)[:2] == expected
 
 
 def test_a_missing_right_is_named():
     """The message says which right the controller lacks."""
-    found = judge_error(LIMITS, error_for(403, status(RBAC)), SENT)
+    found = judge(LIMITS, read_answer(error_for(403, status(RBAC))), SENT)
     assert found.message.startswith("the controller may not create deployments in namespace shop: ")
 
 
@@ -123,13 +131,15 @@ class Measuring:
     seconds_to_find: float = 0.0
     selectors: list[Any] = field(default_factory=list)
     tried: int = 0
-    request: ProbeRequest | None = None
-    """The request of every policy; None: as they are found."""
+    request: Callable[[BoundPolicy], ProbeRequest] | None = None
+    """What returns the request of a policy; None: as they are found."""
 
-    def _find(self, *given: Any) -> ProbeRequest | None:
+    def _find(self, policy: BoundPolicy, *given: Any) -> ProbeRequest | None:
         self.now += self.seconds_to_find
         self.tried += 1
-        return self.request or denied_requests(tuple)(*given)
+        if self.request is not None:
+            return self.request(policy)
+        return denied_requests(tuple)(policy, *given)
 
     def __post_init__(self) -> None:
         self.probe = EnforcementProbe(
@@ -153,6 +163,16 @@ class Measuring:
     def gauge(self) -> float | None:
         """Return the exported value."""
         return self.registry.get_sample_value("gatewright_policy_enforced", {"policy": "limits"})
+
+    def statuses(self) -> Counter[str]:
+        """Return how many policies have each status."""
+        found = (self.probe.of(each.title) for each in self.engine.policies)
+        return Counter("" if each is None else each.status for each in found)
+
+    def answer(self, code: int, answer: dict[str, Any] | None = None, path: str = "") -> None:
+        """Answer so to all dry runs from now on, or to those of a path."""
+        garbage = None if answer is None else json.dumps(answer)
+        self.server.fail(100_000, code, method="POST", path=path, garbage=garbage)
 
     def sent(self) -> float:
         """Return the number of dry runs."""
@@ -247,12 +267,12 @@ async def test_a_namespace_that_is_gone_says_nothing_about_others(measuring):
 
 async def test_a_request_without_an_answer_is_sent_again_as_it_is(measuring):
     """Finding others takes time, in which an outage is not reported."""
-    measuring.engine = Engine(policies("limits", "limits-2"))
+    many(measuring, 2)
     measuring.server.fail(100, 500, method="POST")
     await measuring.after(0)
-    for _ in range(5):
+    for _ in range(6):
         await measuring.after(60)
-    assert await measuring.after(10) == ("Unknown", "InternalError")
+    assert measuring.statuses() == {"Unknown": 2}
     assert measuring.tried == 2
 
 
@@ -267,43 +287,141 @@ async def test_a_policy_that_denies_nothing_has_no_result(measuring):
     assert measuring.gauge() is None
 
 
+def many(measuring: Measuring, number: int, kind: Kind = DEPLOYMENT) -> list[str]:
+    """Add this many policies, each with a request of its own; return their titles."""
+    titles = [f"{kind.plural}-{each}" for each in range(number)]
+    known = () if measuring.engine.policies == (LIMITS,) else measuring.engine.policies
+    measuring.engine = Engine([*known, *(replace(LIMITS, name=title) for title in titles)])
+
+    def request(policy: BoundPolicy) -> ProbeRequest:
+        own = STATEFUL_SET if policy.title.startswith(STATEFUL_SET.plural) else DEPLOYMENT
+        return DeniedRequest(own, "shop", {"metadata": {"name": policy.title, "namespace": "shop"}})
+
+    measuring.request = request
+    return titles
+
+
+def denial(*titles: str) -> dict[str, Any]:
+    """Return a denial by these policies: its causes have room for a few, its message for all."""
+    lines = "".join(f"\n- {title}: spec.replicas: 3; too many." for title in titles)
+    return status(HOOK % "validate.gatewright.io" + lines, "Forbidden", *titles[:3])
+
+
+async def enforced(measuring: Measuring, titles: list[str]) -> None:
+    """Measure these policies until each was denied."""
+    measuring.answer(403, denial(*titles))
+    await measuring.after(0)
+    await measuring.after(20)
+    while measuring.statuses() != {"True": len(titles)}:
+        await measuring.after(10)
+    measuring.server.requests.faults.clear()
+
+
+async def seconds_until(measuring: Measuring, number: int) -> int:
+    """Return the seconds until this many policies are not enforced; at most three minutes."""
+    for seconds in range(0, 180, 10):
+        if measuring.statuses()["True"] <= len(measuring.engine.policies) - number:
+            return seconds
+        await measuring.after(10)
+    return 180
+
+
 async def test_the_requests_of_a_minute_are_bounded(measuring):
     """With many policies, each is measured in turn; those that confirm a problem are sent beside them."""
-    measuring.engine = Engine(policies(*(f"limits-{number}" for number in range(24))))
+    many(measuring, 2 * MAX_AT_ONCE + 14)
     await measuring.after(0)
     sent = [0.0]
     for _ in range(9):
         await measuring.after(10)
         sent.append(measuring.sent())
     each_pass = [now - before for before, now in pairwise(sent)]
-    assert each_pass == [0, 0, 10, 20, 14, 4, 0, 0, 0]
-    assert MAX_REQUESTS == 60
-    assert all(measuring.probe.of(f"limits-{number}") for number in range(24))
+    assert each_pass == [0, 0, 40, 80, 54, 14, 0, 0, 0]
+    assert (MAX_REQUESTS, MAX_AT_ONCE) == (240, 40)
+    assert measuring.statuses() == {"False": 94}
+
+
+async def test_one_request_measures_all_policies_that_deny_it(measuring):
+    """A denial lists them all, in its message if its causes have no room."""
+    titles = [f"limits-{number}" for number in range(500)]
+    measuring.engine = Engine(replace(LIMITS, name=title) for title in titles)
+    measuring.answer(403, denial(*titles))
+    await measuring.after(0)
+    for _ in range(5):
+        await measuring.after(61)
+    assert measuring.statuses() == {"True": 500}
+    assert (measuring.sent(), measuring.tried) == (5, 1)
+    measuring.server.requests.faults.clear()
+    measuring.answer(403, denial(*titles[:499]))
+    await measuring.after(61)
+    await measuring.after(10)
+    assert measuring.statuses() == {"True": 499, "False": 1}
+    assert measuring.probe.of(titles[499]).reason == "NotDenied"
+
+
+def test_a_denial_that_lists_not_all_policies_is_unknown():
+    """The policy may be among those that are left out."""
+    listed = status(HOOK % "validate.gatewright.io" + f"\n- other: x\n{MORE}", "", "other")
+    assert judge(LIMITS, read_answer(error_for(403, listed)), SENT)[:2] == ("Unknown", "NotListed")
+
+
+@pytest.mark.long
+async def test_a_sabotaged_registration_is_seen_for_any_number_of_policies(measuring):
+    """More requests than in two minutes; a denial takes it back for those that were not measured."""
+    titles = many(measuring, 600)
+    await enforced(measuring, titles)
+    before, measured_before = measuring.sent(), measuring.now
+    assert await seconds_until(measuring, 600) <= 90
+    minutes = (measuring.now - measured_before) / 60
+    assert measuring.sent() - before <= 2 * MAX_REQUESTS * (minutes + 1)
+    assert measuring.statuses() == {"False": 600}
+    assert any(
+        "what 40 other policies must deny: creations of deployments" in found.message
+        for found in map(measuring.probe.of, titles)
+        if found is not None
+    )
+    measuring.answer(403, denial(*titles))
+    await measuring.after(60)
+    assert measuring.statuses()["True"] > 500
+
+
+@pytest.mark.long
+async def test_a_sabotage_of_few_policies_among_many_is_seen(measuring):
+    """Those of another resource do not wait for the turn of all the others."""
+    titles = [*many(measuring, 600), *many(measuring, 5, STATEFUL_SET)]
+    await enforced(measuring, titles)
+    measuring.answer(403, denial(*titles), path="/deployments")
+    assert await seconds_until(measuring, 5) <= 110
+    assert measuring.statuses() == {"True": 600, "False": 5}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", [0, 399])
+async def test_a_policy_that_only_warns_in_the_webhook_is_seen(measuring, place):
+    """Within two minutes among 400 requests, whenever its turn is; nothing is concluded for others."""
+    titles = many(measuring, 400)
+    await enforced(measuring, titles)
+    measuring.answer(403, denial(*(title for title in titles if title != titles[place])))
+    assert await seconds_until(measuring, 1) <= 120
+    for _ in range(12):
+        await measuring.after(10)
+        assert measuring.statuses() == {"True": 399, "False": 1}
 
 
 async def test_a_webhook_that_hangs_is_reported_for_all_policies_that_it_serves(measuring):
-    """More policies than are measured in two minutes: the first unanswered request that is confirmed tells."""
-    titles = [f"limits-{number}" for number in range(150)]
-    measuring.engine = Engine(replace(LIMITS, name=title) for title in titles)
-    metadata = {"name": "many", "namespace": "shop"}
-    measuring.request = DeniedRequest(DEPLOYMENT, "shop", {"metadata": metadata})
-    denied = json.dumps(status(HOOK % "validate.gatewright.io", "Forbidden", *titles))
-    measuring.server.fail(10_000, 403, method="POST", garbage=denied)
-    await measuring.after(0)
-    for _ in range(20):
-        await measuring.after(10)
-    assert {measuring.probe.of(title).status for title in titles} == {"True"}
-    measuring.server.requests.faults.clear()
-    hung = status(
-        'failed calling webhook "validate.gatewright.io": context deadline exceeded',
-        "InternalError",
-    )
-    measuring.server.fail(10_000, 500, method="POST", garbage=json.dumps(hung))
-    for _ in range(2):
-        await measuring.after(10)
+    """The first unanswered request that is confirmed tells; the first denial takes it back."""
+    titles = many(measuring, 150)
+    await enforced(measuring, titles)
+    message = 'failed calling webhook "validate.gatewright.io": context deadline exceeded'
+    measuring.answer(500, status(message, "InternalError"))
+    assert await seconds_until(measuring, 150) <= 80
     found = [measuring.probe.of(title) for title in titles]
     assert {each.reason for each in found} == {"InternalError"}
     assert "validate.gatewright.io" in found[0].message
+    measuring.server.requests.faults.clear()
+    measuring.answer(403, denial(*titles))
+    for _ in range(7):
+        await measuring.after(10)
+    assert measuring.statuses() == {"True": 150}
 
 
 async def test_the_time_to_find_requests_is_bounded(measuring):
