@@ -54,9 +54,10 @@ def policies(namespace: str, number: int, action: str = "Deny") -> Engine:
 
 async def hang(measured: Measured) -> None:
     """Register an address that accepts connections and never answers."""
+    connections = []
 
-    async def accept(*_: object) -> None:
-        await asyncio.Event().wait()
+    def accept(_: object, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]

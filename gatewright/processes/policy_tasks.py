@@ -40,8 +40,8 @@ class PolicyTasks:
     |                             | that changed, and policy objects that cannot be in force  |
     |                             | any more, or can again                                    |
     | an audit has judged         | policy objects and exceptions with other figures          |
-    | policies of files or of the | an event about the ConfigMap, or about the Lease          |
-    | ConfigMap are not usable    |                                                           |
+    | policies of files or of     | an event about the ConfigMap that is named, or about the  |
+    | ConfigMaps are not usable   | Lease                                                     |
     | other policies are widened  | these policy objects, for their condition Narrow          |
     """
 
@@ -70,7 +70,7 @@ class PolicyTasks:
         self.enforcement: EnforcementProbe | None = None
         self._after_policies: list[tuple[Controller, ReconcileRequest]] = []
         self._refused = refused_policies(
-            partial(_carrier, policies.config_maps, manager.election),
+            partial(carriers, policies.config_maps, manager.election),
             lambda: policies.refused,
             manager.recorder,
             manager.metrics,
@@ -208,12 +208,30 @@ class PolicyTasks:
         return self._audit.totals.get(key, {})
 
 
-def _carrier(config_maps: Sequence[WatchedObject], election: Election | None) -> JsonObject | None:
-    """Return the object for events about policies without an object of their own."""
-    if not config_maps:
-        return None if election is None else election.lease
+def carriers(
+    config_maps: Sequence[WatchedObject], election: Election | None, message: str
+) -> list[tuple[JsonObject, str]]:
+    """Return the objects for events about policies without an object of their own.
+
+    Each ConfigMap that lines of the message name, with these lines; otherwise the first ConfigMap,
+    or without one the Lease, with the whole message.
+    """
+    lines = message.splitlines()
+    stored = [(each, found) for each in config_maps if (found := _read_config_map(each))]
+    named = [
+        (found, "\n".join(line for line in lines if line.startswith(f"{each}: ")))
+        for each, found in stored
+    ]
+    if any(part for _, part in named):
+        return [(found, part) for found, part in named if part]
+    lease = None if election is None or config_maps else election.lease
+    others = (found for found in (*(found for _, found in stored[:1]), lease) if found is not None)
+    return [(found, message) for found in others]
+
+
+def _read_config_map(config_map: WatchedObject) -> JsonObject | None:
     try:
-        return {**config_maps[0].get(), "apiVersion": "v1", "kind": "ConfigMap"}
+        return {**config_map.get(), "apiVersion": "v1", "kind": "ConfigMap"}
     except AbsentError:
         return None
 

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from config.settings import Settings
 from controller.reconcilers.resources import CONFIG_MAP
 from gatewright.processes.policies_in_force import policies_of
+from gatewright.processes.policy_tasks import carriers
 from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.watched import WatchedObject
@@ -257,6 +258,32 @@ async def test_cases_may_have_a_config_map_of_their_own(server):
             failed = "ConfigMap gatewright-system/our-cases: cases.yaml:2: case"
             await eventually(lambda: failed in replica.policies.in_force())
             assert replica.names() == {"few"}
+
+
+async def test_an_event_is_about_the_config_map_that_the_message_names(server):
+    """Each gets its own lines; what names none of them is about the first."""
+    async with Client(server.endpoint) as client:
+        replica = Replica(client, "our-cases", "missing")
+        for each in (config_map(preset=written("few")), {"metadata": {"name": "our-cases"}}):
+            each["metadata"]["namespace"] = NAMESPACE
+            server.create(CONFIG_MAP, each)
+        async with following(replica):
+            absent = "ConfigMap gatewright-system/missing: does not exist"
+            await replica.until_ready_says(absent)
+            failed = 'ConfigMap gatewright-system/our-cases: cases.yaml:2: case "many": …'
+            message = f"{failed}\nConfigMap gatewright-system/gatewright-policies: no\n{failed}"
+
+            def about(text: str) -> list[tuple[str, str]]:
+                found = carriers(replica.sources, None, text)
+                return [(each["metadata"]["name"], part) for each, part in found]
+
+            assert about(failed) == [("our-cases", failed)]
+            assert about(message) == [
+                (NAME, "ConfigMap gatewright-system/gatewright-policies: no"),
+                ("our-cases", f"{failed}\n{failed}"),
+            ]
+            for other in (absent, "production.cases.yaml:1: case"):
+                assert about(other) == [(NAME, other)]
 
 
 async def test_a_refused_set_is_reported_once_with_its_reason(server, replica):
