@@ -9,5 +9,6 @@ writes and counts (`metrics`) them once `probe` gets an answer from a webhook. `
 for the webhook what a policy would change. `conversion` does for CRDs what `registrar` does; both
 derive from `upkeep`. `policy_statuses` writes the status of policy objects, and `refused_policies`
 events about the ConfigMap of policies. `enforcement` measures whether the API server denies what
-policies deny; `enforcement_answers` judges its answers.
+policies deny; `enforcement_requests` finds its dry runs, `enforcement_answers` judges their
+answers, and `enforcement_ways` concludes from them for policies that wait for their turn.
 """

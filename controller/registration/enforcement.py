@@ -24,13 +24,13 @@ from controller.registration.enforcement_answers import (
     NAMESPACE_GONE,
     NO_REQUEST,
     UNANSWERED,
-    Answer,
+    DryRunAnswer,
     Enforcement,
     judge,
     judge_unread,
     read_answer,
 )
-from controller.registration.enforcement_requests import FindDenied, Probe, Probes, Way
+from controller.registration.enforcement_requests import DryRun, DryRuns, FindDenied, Way
 from controller.registration.enforcement_ways import Ways
 from controller.registration.metrics import EnforcementMetrics
 from controller.runtime.controller import Controller
@@ -58,7 +58,7 @@ FIELD_MANAGER = "gatewright-enforcement"
 
 LOG = logging.getLogger("gatewright.enforcement")
 
-Answers = Mapping[Probe, Answer]
+DryRunAnswers = Mapping[DryRun, DryRunAnswer]
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class _Measured:
     """This result, or what is concluded meanwhile."""
     suspected: bool = False
     """Whether the last answer was not the denial, and is not confirmed."""
-    probes: Sequence[Probe] | None = None
+    dry_runs: Sequence[DryRun] | None = None
     """None before they are found."""
     ways: frozenset[Way] = frozenset()
     """Those of the last dry runs."""
@@ -111,7 +111,7 @@ class EnforcementProbe:
         """
         self._client = client
         self._engine = engine
-        self._probes = Probes(
+        self._dry_runs = DryRuns(
             client, find, selectors, excluded_namespaces=excluded_namespaces, clock=clock
         )
         self._ways = Ways()
@@ -147,10 +147,10 @@ class EnforcementProbe:
         chosen = await self._choose(engine)
         if engine is self._engine():
             # At once: a webhook that does not answer delays only its own policies.
-            probes = list({probe for each in chosen for probe in each.probes or ()})
-            answers = await asyncio.gather(*map(self._send, probes))
+            dry_runs = list({run for measured in chosen for run in measured.dry_runs or ()})
+            answers = await asyncio.gather(*map(self._send, dry_runs))
             if engine is self._engine():  # else the policies changed meanwhile
-                self._take(chosen, dict(zip(probes, answers, strict=True)), began)
+                self._take(chosen, dict(zip(dry_runs, answers, strict=True)), began)
         took = timedelta(seconds=self._clock() - began)
         return Result(max(AGAIN - took, MIN_PAUSE))
 
@@ -158,7 +158,7 @@ class EnforcementProbe:
         """Take over the results of the policies that are unchanged in a new engine."""
         before, self._seen = self._measured, engine
         self._measured = {}
-        self._probes.clear()
+        self._dry_runs.clear()
         for policy in engine.policies:
             if "Deny" not in policy.actions or policy.policy.validate is None:
                 continue
@@ -166,7 +166,7 @@ class EnforcementProbe:
                 continue
             old = before.get(policy.title)
             if old is not None and old.policy == policy:
-                old.probes = None  # other policies may deny the same request now
+                old.dry_runs = None  # other policies may deny the same request now
                 self._measured[policy.title] = old
             else:
                 known, reported = (None, None) if old is None else (old.known, old.reported)
@@ -180,16 +180,16 @@ class EnforcementProbe:
 
     async def _choose(self, engine: Engine) -> list[_Measured]:
         """Return the policies to measure in this pass, with their dry runs."""
-        chosen, sent = list[_Measured](), set[Probe]()
+        chosen, sent = list[_Measured](), set[DryRun]()
         room, room_to_confirm, deriving = MAX_AT_ONCE, MAX_AT_ONCE, 0.0
         for measured in self._due():
-            if measured.probes is None:
+            if measured.dry_runs is None:
                 if deriving > MAX_DERIVING:
                     continue
                 derived_from = self._clock()
                 await self._derive(measured, engine)
                 deriving += self._clock() - derived_from
-            new = [probe for probe in measured.probes or () if probe not in sent]
+            new = [dry_run for dry_run in measured.dry_runs or () if dry_run not in sent]
             if measured.suspected:
                 if len(new) > room_to_confirm:
                     continue
@@ -231,14 +231,14 @@ class EnforcementProbe:
         """Find the dry runs of a policy."""
         left_out = frozenset(measured.left_out)
         try:
-            measured.probes = await self._probes.find(measured.policy, engine, left_out)
+            measured.dry_runs = await self._dry_runs.find(measured.policy, engine, left_out)
         except ApiError as error:
-            measured.probes, measured.obstacle = [], judge_unread(error)
-        measured.ways = frozenset(probe.way for probe in measured.probes)
+            measured.dry_runs, measured.obstacle = [], judge_unread(error)
+        measured.ways = frozenset(dry_run.way for dry_run in measured.dry_runs)
 
-    async def _send(self, probe: Probe) -> Answer:
+    async def _send(self, dry_run: DryRun) -> DryRunAnswer:
         """Send a dry run, and return the answer."""
-        request, failed = probe.request, None
+        request, failed = dry_run.request, None
         try:
             await self._client.create(
                 request.resource, request.object, field_manager=FIELD_MANAGER, dry_run=True
@@ -249,49 +249,49 @@ class EnforcementProbe:
         self._metrics.requests.labels(answer.status).inc()
         return answer
 
-    def _take(self, chosen: Sequence[_Measured], answers: Answers, sent: float) -> None:
+    def _take(self, chosen: Sequence[_Measured], answers: DryRunAnswers, sent: float) -> None:
         """Note the answers for all policies of which each dry run was sent."""
         reached = [
             measured
             for measured in self._measured.values()
-            if measured.probes
+            if measured.dry_runs
             and sent - measured.since >= SETTLE
-            and all(probe in answers for probe in measured.probes)
+            and all(dry_run in answers for dry_run in measured.dry_runs)
         ]
-        alone = [measured for measured in chosen if not measured.probes]
-        failures: dict[str, Mapping[Probe, Enforcement]] = {}
+        alone = [measured for measured in chosen if not measured.dry_runs]
+        failures: dict[str, Mapping[DryRun, Enforcement]] = {}
         for measured in [*reached, *alone]:
             confirmed = self._take_own(measured, answers, sent)
             if confirmed:
                 failures[measured.policy.title] = confirmed
-        denied = {probe: answer.is_own_denial for probe, answer in answers.items()}
+        denied = {dry_run: answer.is_own_denial for dry_run, answer in answers.items()}
         changed = self._ways.note(sent, denied, failures)
         others = [each for each in self._measured.values() if not changed.isdisjoint(each.ways)]
         for measured in {each.policy.title: each for each in [*reached, *alone, *others]}.values():
             self._report(measured)
 
     def _take_own(
-        self, measured: _Measured, answers: Answers, sent: float
-    ) -> Mapping[Probe, Enforcement]:
+        self, measured: _Measured, answers: DryRunAnswers, sent: float
+    ) -> Mapping[DryRun, Enforcement]:
         """Keep the worst result of a policy; return the results that confirm a problem.
 
         A result other than a denial counts once it is confirmed: webhooks may be changing. A
         namespace that was deleted since it was listed tells nothing about the policy.
         """
         found = {
-            probe: judge(measured.policy, answers[probe], probe.request)
-            for probe in measured.probes or ()
+            dry_run: judge(measured.policy, answers[dry_run], dry_run.request)
+            for dry_run in measured.dry_runs or ()
         }
-        for probe, result in found.items():
+        for dry_run, result in found.items():
             if result.reason == FORBIDDEN:
-                resource = probe.request.resource
+                resource = dry_run.request.resource
                 measured.left_out.add((resource.group, resource.kind))
                 measured.obstacle = result
-        gone = {probe for probe, result in found.items() if result.reason == NAMESPACE_GONE}
-        results = {probe: result for probe, result in found.items() if probe not in gone}
-        self._probes.forget(gone)
+        gone = {dry_run for dry_run, result in found.items() if result.reason == NAMESPACE_GONE}
+        results = {dry_run: result for dry_run, result in found.items() if dry_run not in gone}
+        self._dry_runs.forget(gone)
         if gone:
-            measured.probes = None
+            measured.dry_runs = None
             measured.gone = 0 if results else measured.gone + 1
             if 0 < measured.gone <= MAX_GONE:
                 return {}
@@ -306,12 +306,14 @@ class EnforcementProbe:
         measured.suspected = new.status not in ("True", known) and not measured.suspected
         if new.status != "True" and new.reason not in UNANSWERED:
             # Found again: a namespace may have other labels.
-            self._probes.forget(probe for probe in results if results[probe].status != "True")
-            measured.probes = None
+            self._dry_runs.forget(
+                dry_run for dry_run in results if results[dry_run].status != "True"
+            )
+            measured.dry_runs = None
         if measured.suspected:
             return {}
         measured.known = new
-        return {probe: result for probe, result in results.items() if result.status != "True"}
+        return {dry_run: result for dry_run, result in results.items() if result.status != "True"}
 
     def _report(self, measured: _Measured) -> None:
         """Report the result of a policy, or what is concluded for it, if it is another one."""

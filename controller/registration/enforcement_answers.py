@@ -69,7 +69,7 @@ NO_REQUEST = Enforcement(
 ADMITTED = Enforcement("False", "Admitted", "the API server admits what this policy must deny")
 
 
-class Answer(NamedTuple):
+class DryRunAnswer(NamedTuple):
     """The answer to a dry run."""
 
     error: ApiError | None
@@ -92,16 +92,16 @@ class Answer(NamedTuple):
         return "True" if self.is_own_denial else "Unknown"
 
 
-def read_answer(error: ApiError | None) -> Answer:
+def read_answer(error: ApiError | None) -> DryRunAnswer:
     """Read the error of a dry run; None: it was admitted."""
     if error is None:
-        return Answer(None, "", frozenset())
+        return DryRunAnswer(None, "", frozenset())
     webhook = _denying_webhook(error.message)
-    answer = Answer(error, webhook, frozenset())
+    answer = DryRunAnswer(error, webhook, frozenset())
     return answer._replace(titles=_denying_policies(error)) if answer.is_own_denial else answer
 
 
-def judge(policy: BoundPolicy, answer: Answer, request: ProbeRequest) -> Enforcement:
+def judge(policy: BoundPolicy, answer: DryRunAnswer, request: ProbeRequest) -> Enforcement:
     """Return what an answer means for a policy: only a denial by the policy proves it."""
     error, webhook = answer.error, answer.webhook
     if error is None:

@@ -21,26 +21,26 @@ FindDenied = Callable[
     [BoundPolicy, Engine, Sequence[LabeledNamespace], frozenset[tuple[str, str]]],
     ProbeRequest | None,
 ]
-Group = tuple[bool, ...]  # of namespaces: which of the webhooks' selectors select them
+NamespaceGroup = tuple[bool, ...]  # of namespaces: which of the webhooks' selectors select them
 
 
 class Way(NamedTuple):
     """What decides which webhooks the API server calls: requests of one way share their fate."""
 
     resource: Resource
-    group: Group
+    group: NamespaceGroup
     fails_closed: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Probe:
+class DryRun:
     """A dry run that one or more policies deny."""
 
     request: ProbeRequest
     way: Way
 
 
-class Probes:
+class DryRuns:
     """The dry runs of the policies of one engine."""
 
     def __init__(
@@ -62,27 +62,27 @@ class Probes:
         self._selectors = selectors
         self._excluded = frozenset(excluded_namespaces)
         self._clock = clock
-        self._groups: dict[Group, list[LabeledNamespace]] | None = None
+        self._groups: dict[NamespaceGroup, list[LabeledNamespace]] | None = None
         self._listed = 0.0
-        self._denied: dict[Group, dict[str, Probe]] = {}
+        self._denied: dict[NamespaceGroup, dict[str, DryRun]] = {}
 
     def clear(self) -> None:
         """Forget all, for another engine."""
         self._groups, self._denied = None, {}
 
-    def forget(self, probes: Iterable[Probe]) -> None:
+    def forget(self, dry_runs: Iterable[DryRun]) -> None:
         """Find others instead: these are not denied, or their namespace is gone."""
-        gone = frozenset(probes)
+        gone = frozenset(dry_runs)
         if gone:
             self._groups = None
             self._denied = {
-                group: {title: probe for title, probe in denied.items() if probe not in gone}
+                group: {title: dry_run for title, dry_run in denied.items() if dry_run not in gone}
                 for group, denied in self._denied.items()
             }
 
     async def find(
         self, policy: BoundPolicy, engine: Engine, left_out: frozenset[tuple[str, str]]
-    ) -> list[Probe]:
+    ) -> list[DryRun]:
         """Return a dry run for each group of namespaces in which a policy applies.
 
         It is that of another policy, if both deny it. Raises ApiError if namespaces cannot be
@@ -90,26 +90,26 @@ class Probes:
         """
         if self._groups is None or self._clock() - self._listed > NAMESPACES_FRESH:
             self._groups, self._listed = await self._read_groups(), self._clock()
-        found = list[Probe]()
+        found = list[DryRun]()
         for group, namespaces in self._groups.items():
             if len(found) == MAX_OF_POLICY:
                 break
             denied = self._denied.setdefault(group, {})
-            probe = denied.get(policy.title)
-            if probe is None or _kind(probe.request) in left_out:
+            dry_run = denied.get(policy.title)
+            if dry_run is None or _kind(dry_run.request) in left_out:
                 request = await asyncio.to_thread(self._find, policy, engine, namespaces, left_out)
                 if request is None:
                     continue
-                probe = Probe(request, Way(request.resource, group, policy.fails_closed))
+                dry_run = DryRun(request, Way(request.resource, group, policy.fails_closed))
                 for title in {policy.title, *request.titles}:
-                    denied[title] = probe
-            found.append(probe)
+                    denied[title] = dry_run
+            found.append(dry_run)
         return found
 
-    async def _read_groups(self) -> dict[Group, list[LabeledNamespace]]:
+    async def _read_groups(self) -> dict[NamespaceGroup, list[LabeledNamespace]]:
         """Return the namespaces that are sent to webhooks, by the webhooks that select them."""
         selectors = self._selectors()
-        groups: dict[Group, list[LabeledNamespace]] = {}
+        groups: dict[NamespaceGroup, list[LabeledNamespace]] = {}
         async for namespace in self._client.list(NAMESPACES, metadata_only=True):
             metadata = namespace["metadata"]
             name, labels = metadata["name"], metadata.get("labels") or {}

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller.registration.enforcement_answers import ADMITTED, UNANSWERED, Enforcement
-from controller.registration.enforcement_requests import Probe, Way
+from controller.registration.enforcement_requests import DryRun, Way
 from kube.resource import JsonObject
 
 SAMPLES = 3  # different requests that are admitted, before the same is concluded for others
@@ -21,7 +21,7 @@ MAX_AGE = 3600.0  # seconds after which a way that no request takes any more is 
 class _State:
     asked: float = -math.inf
     """When a request was last sent."""
-    failing: dict[str, tuple[Probe, Enforcement]] = field(default_factory=dict)
+    failing: dict[str, tuple[DryRun, Enforcement]] = field(default_factory=dict)
     """By title, the policies with a confirmed failure since the last denial."""
     concluded: Enforcement | None = None
 
@@ -60,15 +60,15 @@ class Ways:
     def note(
         self,
         sent: float,
-        denied: Mapping[Probe, bool],
-        failures: Mapping[str, Mapping[Probe, Enforcement]],
+        denied: Mapping[DryRun, bool],
+        failures: Mapping[str, Mapping[DryRun, Enforcement]],
     ) -> set[Way]:
         """Note the answers of one pass; return the ways for which the conclusion changed.
 
         `denied` has whether each request was denied by a webhook of Gatewright, and `failures`, by
         title, the answers that confirm that a policy is not enforced, or not answered.
         """
-        reached = {probe.way for probe, is_denied in denied.items() if is_denied}
+        reached = {dry_run.way for dry_run, is_denied in denied.items() if is_denied}
         states = {way: self._states.setdefault(way, _State()) for way in map(_way, denied)}
         before = {way: state.concluded for way, state in states.items()}
         for way, state in states.items():
@@ -76,9 +76,9 @@ class Ways:
             if way in reached:
                 state.failing, state.concluded = {}, None
         for title, answers in failures.items():
-            for probe, failure in answers.items():
-                if probe.way not in reached and _is_of_the_way(failure):
-                    states[probe.way].failing[title] = probe, failure
+            for dry_run, failure in answers.items():
+                if dry_run.way not in reached and _is_of_the_way(failure):
+                    states[dry_run.way].failing[title] = dry_run, failure
         for way, state in states.items():
             state.concluded = state.concluded or _conclude(state.failing, way)
         self._states = {
@@ -87,21 +87,21 @@ class Ways:
         return {way for way, state in states.items() if state.concluded != before[way]}
 
 
-def _way(probe: Probe) -> Way:
-    return probe.way
+def _way(dry_run: DryRun) -> Way:
+    return dry_run.way
 
 
 def _is_of_the_way(failure: Enforcement) -> bool:
     return failure.reason in UNANSWERED or failure == ADMITTED
 
 
-def _conclude(failing: Mapping[str, tuple[Probe, Enforcement]], way: Way) -> Enforcement | None:
+def _conclude(failing: Mapping[str, tuple[DryRun, Enforcement]], way: Way) -> Enforcement | None:
     admitted = list[JsonObject]()
-    for probe, failure in failing.values():
+    for dry_run, failure in failing.values():
         if failure.reason in UNANSWERED:
             return failure
-        if len(admitted) < SAMPLES and probe.request.object not in admitted:
-            admitted.append(probe.request.object)
+        if len(admitted) < SAMPLES and dry_run.request.object not in admitted:
+            admitted.append(dry_run.request.object)
     if len(admitted) < SAMPLES:
         return None
     return ADMITTED._replace(

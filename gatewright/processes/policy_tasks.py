@@ -217,16 +217,19 @@ def carriers(
     or without one the Lease, with the whole message.
     """
     lines = message.splitlines()
-    stored = [(each, found) for each in config_maps if (found := _read_config_map(each))]
-    named = [
-        (found, "\n".join(line for line in lines if line.startswith(f"{each}: ")))
-        for each, found in stored
-    ]
-    if any(part for _, part in named):
-        return [(found, part) for found, part in named if part]
-    lease = None if election is None or config_maps else election.lease
-    others = (found for found in (*(found for _, found in stored[:1]), lease) if found is not None)
-    return [(found, message) for found in others]
+    found = list[tuple[JsonObject, str]]()
+    first = None if election is None or config_maps else election.lease
+    for config_map in config_maps:
+        stored = _read_config_map(config_map)
+        if stored is None:
+            continue
+        first = first or stored
+        own = [line for line in lines if line.startswith(f"{config_map}: ")]
+        if own:
+            found.append((stored, "\n".join(own)))
+    if found or first is None:
+        return found
+    return [(first, message)]
 
 
 def _read_config_map(config_map: WatchedObject) -> JsonObject | None:

@@ -148,9 +148,8 @@ class Match:
 
         Without `labels`, by its name alone.
         """
-        return not self.clauses or any(
-            each.may_select_in(namespace, labels) for each in self.clauses
-        )
+        clauses = self.clauses
+        return not clauses or any(each.may_select_in(namespace, labels) for each in clauses)
 
     @property
     def labels_of_namespaces(self) -> tuple[LabelValues, ...]:
