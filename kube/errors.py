@@ -164,6 +164,12 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
     return kind(code, reason, message, details, float(wait) if wait.isdecimal() else None)
 
 
+def is_of_ended_namespace(error: BaseException) -> bool:
+    """Return whether an error says that the namespace of its request is being deleted, or is gone."""
+    is_gone = isinstance(error, NotFound) and error.details.get("kind") == "namespaces"
+    return is_gone or isinstance(error, NamespaceTerminating)
+
+
 def unquoted(message: str) -> str:
     """Return a message without a quoted object, which may contain secrets."""
     return re.sub(r"\{.*\}", "{…}", message, flags=re.DOTALL).partition('{"')[0]

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from controller.registration.configurations import DOMAIN
-from kube.errors import BY_WEBHOOK, ApiError, Forbidden, NamespaceTerminating
+from kube.errors import BY_WEBHOOK, ApiError, Forbidden, is_of_ended_namespace
 from kube.resource import JsonObject, Resource
 from webhook.engine import BoundPolicy
 from webhook.messages import MORE
@@ -118,7 +118,7 @@ def judge(policy: BoundPolicy, answer: DryRunAnswer, request: ProbeRequest) -> E
         return Enforcement("Unknown", "DeniedFirst", f"{webhook} denied it first: {text}")
     if webhook:
         return Enforcement("Unknown", "DeniedFirst", f"{webhook} denied it first: {text}")
-    if isinstance(error, NamespaceTerminating) or error.details.get("kind") == "namespaces":
+    if is_of_ended_namespace(error):
         return Enforcement("Unknown", NAMESPACE_GONE, f"{error.code} answer: {text}")
     if isinstance(error, Forbidden) and "cannot create resource" in error.message:
         where = f" in namespace {request.namespace}" if request.namespace else ""

@@ -28,7 +28,7 @@ from controller.runtime.status import Failure
 from controller.runtime.status_writer import StatusWriter
 from controller.runtime.types import ReconcileRequest, Result, RetryableError, TerminalError
 from kube.client import Client
-from kube.errors import ApiError, Conflict, NamespaceTerminating, NotFound
+from kube.errors import ApiError, Conflict, NotFound, is_of_ended_namespace
 from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.controller")
@@ -247,13 +247,12 @@ class Reconciler:
     def _result(self, plan: Plan, failures: list[Failure], owner: Owner) -> Result:
         """Return when to reconcile again, or raise: a retryable error before a permanent one.
 
-        What a namespace that is being deleted refuses is not retried: its object goes with it.
+        What a namespace refuses that is being deleted, or is gone, is not retried: its object goes
+        with it.
         """
         if owner.request.namespace:
             failures = [
-                failure
-                for failure in failures
-                if not isinstance(failure.error, NamespaceTerminating)
+                failure for failure in failures if not is_of_ended_namespace(failure.error)
             ]
         for failure in failures:
             if not failure.is_permanent:

@@ -15,10 +15,10 @@ from kube.errors import (
     AlreadyExists,
     ApiError,
     Conflict,
-    NamespaceTerminating,
     ServerError,
     TooManyRequests,
     Unreachable,
+    is_of_ended_namespace,
 )
 from kube.resource import JsonObject
 
@@ -50,14 +50,8 @@ class Failure(NamedTuple):
     @property
     def is_transient(self) -> bool:
         """Whether it is a failure of the API server or its namespace's end, not of the object."""
-        return isinstance(
-            self.error,
-            TooManyRequests
-            | ServerError
-            | Unreachable
-            | Conflict
-            | AlreadyExists
-            | NamespaceTerminating,
+        return is_of_ended_namespace(self.error) or isinstance(
+            self.error, TooManyRequests | ServerError | Unreachable | Conflict | AlreadyExists
         )
 
     @property

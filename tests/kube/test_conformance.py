@@ -1,6 +1,7 @@
 """Reads and writes as reconcilers rely on them, tested on the fake and on a real API server."""
 
 import uuid
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -11,13 +12,25 @@ from kube.errors import (
     AlreadyExists,
     BadRequest,
     Conflict,
+    Forbidden,
     Invalid,
     NamespaceTerminating,
     NotFound,
     ServerError,
 )
 from kube.resource import Resource
-from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, NAMESPACE, SECRET, Api
+from tests.kube.conftest import (
+    CONFIG_MAP,
+    CRD,
+    GIZMO,
+    GIZMO_CRD,
+    NAMESPACE,
+    SECRET,
+    Api,
+    established,
+)
+
+SPROCKET = Resource("ending.example.test", "v1", "sprockets", "Sprocket")
 
 
 async def test_a_created_object_has_an_identity(api: Api) -> None:
@@ -373,6 +386,69 @@ async def test_a_namespace_takes_everything_with_it(api: Api) -> None:
     }
     await api.client.patch(CONFIG_MAP, "held", {"metadata": {"finalizers": None}}, name)
     await inside.until(CONFIG_MAP, "held", lambda found: found is None)
+
+
+async def test_a_namespace_that_is_gone_takes_no_object(api: Api) -> None:
+    """A creation names the namespace; a change and a status name the object."""
+    metadata = {"name": "late", "namespace": "nowhere"}
+    gizmo = {"metadata": metadata, "spec": {"size": 1}}
+    status = {"metadata": metadata, "status": {}}
+    client, by = api.client, {"field_manager": "test"}
+    for request, kind in (
+        (client.create(CONFIG_MAP, {"metadata": metadata}), "namespaces"),
+        (client.apply(CONFIG_MAP, {"metadata": metadata}, **by), "namespaces"),
+        (client.apply(GIZMO, gizmo, **by), "namespaces"),
+        (client.apply(GIZMO, status, subresource="status", **by), "gizmos"),
+        (client.patch(CONFIG_MAP, "late", {}, "nowhere"), "configmaps"),
+    ):
+        with pytest.raises(NotFound) as caught:
+            await request
+        assert caught.value.details["kind"] == kind
+
+
+async def test_a_terminating_crd_takes_no_new_object(api: Api) -> None:
+    """Objects that finalizers hold can be changed until the last one is gone; then nothing is served."""
+    crd = deepcopy(GIZMO_CRD)
+    crd["metadata"]["name"] = f"{SPROCKET.plural}.{SPROCKET.group}"
+    crd["spec"]["group"] = SPROCKET.group
+    crd["spec"]["names"] = {
+        "plural": SPROCKET.plural,
+        "singular": "sprocket",
+        "kind": SPROCKET.kind,
+        "listKind": "SprocketList",
+    }
+    name, client, by = crd["metadata"]["name"], api.client, {"field_manager": "test"}
+    await client.create(CRD, crd)
+    await api.until(CRD, name, established)
+    metadata = api.named("held")
+    held = {"metadata": {**metadata, "finalizers": ["example.test/hold"]}, "spec": {"size": 1}}
+    late = {"metadata": api.named("late"), "spec": {"size": 1}}
+    await client.create(SPROCKET, held)
+    await client.delete(CRD, name)
+    await api.until(CRD, name, is_terminating)
+    for request in (client.create(SPROCKET, deepcopy(late)), client.apply(SPROCKET, late, **by)):
+        with pytest.raises(Forbidden) as refused:
+            await request
+        assert refused.value.message == (
+            f'{name} "late" is forbidden: create not allowed while custom resource definition is '
+            "terminating"
+        )
+    status = {"metadata": metadata, "status": {"phase": "Ending"}}
+    await client.apply(SPROCKET, status, subresource="status", **by)
+    await client.patch(SPROCKET, "held", {"metadata": {"finalizers": None}}, api.namespace)
+    await api.until(CRD, name, lambda found: found is None)
+    for request in (
+        client.apply(SPROCKET, late, **by),
+        client.apply(SPROCKET, status, subresource="status", **by),
+    ):
+        with pytest.raises(NotFound):
+            await request
+
+
+def is_terminating(crd: dict[str, Any] | None) -> bool:
+    """Return whether a CRD is being deleted."""
+    conditions = (crd or {}).get("status", {}).get("conditions") or []
+    return any(each["type"] == "Terminating" and each["status"] == "True" for each in conditions)
 
 
 def reference(owner: dict[str, object]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from gatewright.testing.fake_apiserver.definitions import ServedResource, built_
 from gatewright.testing.fake_apiserver.refusals import not_found
 from gatewright.testing.fake_apiserver.storage import Storage
 from gatewright.testing.fake_apiserver.write_request import WriteRequest
-from gatewright.testing.fake_apiserver.writes import NAMESPACES, Writes
+from gatewright.testing.fake_apiserver.writes import CRDS, NAMESPACES, Writes
 from kube.resource import JsonObject
 
 
@@ -62,18 +62,21 @@ class FakeCluster:
         if kind.resource.kind == "CustomResourceDefinition":
             self.define(object)
         if self._is_orphan(object) or (
-            kind.bucket == NAMESPACES and "deletionTimestamp" in object["metadata"]
+            kind.bucket in (CRDS, NAMESPACES) and "deletionTimestamp" in object["metadata"]
         ):
             self._collect_soon()
 
     def _follow_removal(self, kind: ServedResource, object: JsonObject) -> None:
         self._uids.discard(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
-            for removed in from_crd(object):
-                for (namespace, name), _ in self._storage.all(removed.bucket):
-                    self._writes.delete(WriteRequest(removed, namespace, name), {})
+            self._delete_objects(object)
             self._undefine(object)
         self._collect_soon()
+
+    def _delete_objects(self, crd: JsonObject) -> None:
+        for kind in from_crd(crd):
+            for (namespace, name), _ in self._storage.all(kind.bucket):
+                self._writes.delete(WriteRequest(kind, namespace, name), {})
 
     def _is_orphan(self, object: JsonObject) -> bool:
         owners = object["metadata"].get("ownerReferences")
@@ -85,11 +88,17 @@ class FakeCluster:
             asyncio.get_running_loop().call_soon(self._collect)
 
     def _collect(self) -> None:
-        """Delete objects whose owners are gone, and objects in terminating namespaces.
+        """Delete objects whose owners are gone, and objects of terminating namespaces and CRDs.
 
-        Then delete those namespaces.
+        Then delete those namespaces and CRDs.
         """
         self._collecting = False
+        for key, crd in self._storage.all(CRDS):
+            if "deletionTimestamp" in crd["metadata"]:
+                self._delete_objects(crd)
+                if not any(self._storage.all(kind.bucket) for kind in from_crd(crd)):
+                    self._storage.commit(CRDS, key, None)
+                    self._undefine(crd)
         kinds = {kind.bucket: kind for kind in self._kinds.values()}
         namespaces = self._storage.all(NAMESPACES)
         ending = {name for (_, name), each in namespaces if "deletionTimestamp" in each["metadata"]}

@@ -1,6 +1,6 @@
 """The Status objects of API server errors, with its wording where that matters."""
 
-from kube.resource import JsonObject
+from kube.resource import JsonObject, Resource
 
 REASONS = {
     400: "BadRequest",
@@ -68,6 +68,16 @@ def terminating(plural: str, name: str, namespace: str) -> StatusError:
         "field": "metadata.namespace",
     }
     details = {"name": name, "kind": plural, "causes": [cause]}
+    return StatusError(403, message, details=details)
+
+
+def ending(kind: Resource, name: str) -> StatusError:
+    """Return the error for a new object of a kind whose CRD is being deleted."""
+    message = (
+        f'{kind.plural}.{kind.group} "{name}" is forbidden: create not allowed while custom '
+        "resource definition is terminating"
+    )
+    details = {"name": name, "group": kind.group, "kind": kind.plural}
     return StatusError(403, message, details=details)
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable
 import jsonpatch
 
 from gatewright.testing.fake_apiserver import ownership
-from gatewright.testing.fake_apiserver.definitions import ServedResource
+from gatewright.testing.fake_apiserver.definitions import ServedResource, from_crd
 from gatewright.testing.fake_apiserver.objects import admit, copy, desired, merged
 from gatewright.testing.fake_apiserver.ownership import FieldManager
 from gatewright.testing.fake_apiserver.refusals import (
     StatusError,
     conflict,
+    ending,
     invalid,
     not_found,
     terminating,
@@ -29,10 +30,12 @@ from gatewright.testing.fake_apiserver.write_request import (
     check_uid,
     check_version,
 )
-from kube.resource import JsonObject
+from kube.resource import JsonObject, Resource
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
 NAMESPACES = ("", "namespaces")
+CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
+TERMINATING = {"type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress"}
 KEPT = (
     "uid",
     "creationTimestamp",
@@ -81,6 +84,8 @@ class Writes:
         if resource.namespaced:
             metadata["namespace"] = write.namespace
             self._check_namespace(resource.plural, name, write.namespace)
+        if kind.custom:
+            self._check_definition(resource, name)
         key = (write.namespace, name)
         if self._storage.get(kind.bucket, key):
             details = {"name": name, "kind": resource.plural}
@@ -181,7 +186,8 @@ class Writes:
             raise StatusError(501, "the fake API server deletes in the background only")
         metadata = old["metadata"]
         namespace = write.kind.resource.kind == "Namespace"
-        if not (metadata.get("finalizers") or namespace):
+        is_defining = write.kind.bucket == CRDS and self._has_held_objects(old)
+        if not (metadata.get("finalizers") or namespace or is_defining):
             return old if write.dry_run else self._remove(write.kind, write.key)
         if "deletionTimestamp" in metadata or write.dry_run:
             return old
@@ -191,6 +197,8 @@ class Writes:
             new["metadata"]["generation"] += 1
         if namespace:
             new["status"] = {"phase": "Terminating"}
+        if is_defining:
+            new["status"]["conditions"].append(TERMINATING)
         return self._store(write.kind, write.key, new)
 
     def _change(
@@ -238,6 +246,16 @@ class Writes:
             raise not_found("namespaces", namespace)
         if "deletionTimestamp" in found["metadata"]:
             raise terminating(plural, name, namespace)
+
+    def _check_definition(self, resource: Resource, name: str) -> None:
+        definition = self._storage.get(CRDS, ("", f"{resource.plural}.{resource.group}"))
+        if definition and "deletionTimestamp" in definition["metadata"]:
+            raise ending(resource, name)
+
+    def _has_held_objects(self, crd: JsonObject) -> bool:
+        """Return whether finalizers hold objects of a CRD, and so the CRD."""
+        objects = [each for kind in from_crd(crd) for _, each in self._storage.all(kind.bucket)]
+        return any(each["metadata"].get("finalizers") for each in objects)
 
     def _store(self, kind: ServedResource, key: ObjectKey, object: JsonObject) -> JsonObject:
         stored = self._storage.commit(kind.bucket, key, object)

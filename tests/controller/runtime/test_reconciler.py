@@ -268,20 +268,20 @@ async def test_a_child_that_is_still_terminating_is_reported(running: Running) -
     assert "deletionTimestamp" not in child["metadata"]
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["terminating", "gone"])
 async def test_what_a_namespace_that_is_deleted_refuses_is_no_failure(
-    running: Running, caplog: pytest.LogCaptureFixture
+    running: Running, caplog: pytest.LogCaptureFixture, *, is_gone: bool
 ) -> None:
-    """Its object is about to go, too: the write is not retried, and there is no warning."""
+    """Its object goes, too: the write is not retried, and there is no warning."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         things.server.delete(NAMESPACES, NAMESPACE)
         return single(thing, observed, now)
 
     async with running(plan) as things:
-        held = configmap("held") | {
-            "metadata": {"name": "held", "namespace": NAMESPACE, "finalizers": ["some.one/else"]}
-        }
-        things.server.create(CONFIGMAP, held)
+        if not is_gone:
+            metadata = {"name": "held", "namespace": NAMESPACE, "finalizers": ["some.one/else"]}
+            things.server.create(CONFIGMAP, {**configmap("held"), "metadata": metadata})
         things.server.requests.clear()
         caplog.set_level("INFO", "gatewright.controller")
         things.create()
