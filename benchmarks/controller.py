@@ -27,6 +27,7 @@ from benchmarks.idle import Idle, alone, registering
 from benchmarks.measured import progress
 from benchmarks.webapps import (
     PACE,
+    PACED_NAMESPACE,
     Converged,
     Floor,
     Latency,
@@ -120,7 +121,7 @@ def measure(asked: Namespace) -> Iterator[Row]:
             if asked.restart not in asked.webapps:
                 populate(plane, asked.restart)
             yield restart(plane, asked.restart)
-            yield passes(plane, f"webapps-{fewest}")
+            yield passes(plane, PACED_NAMESPACE)
         yield Throughput(**_printed("writes on a slow API server", "benchmarks.throughput"))
         if asked.whole:
             with cluster(directory / "whole", None) as plane:

@@ -12,6 +12,7 @@ from tests.controlplane.audit import WRITES
 
 AGENT = "gatewright-controller"
 PHASES = {"alone": "Deploying", "whole": "Running"}  # the last phase that a WebApp can reach
+PACED_NAMESPACE = "paced"
 PACED, PACE = 200, 0.05  # WebApps, and the seconds between two, for latencies without a queue
 
 
@@ -126,14 +127,13 @@ def populate(cluster: Cluster, count: int, phase: str = PHASES["alone"]) -> tupl
 
 def latency(cluster: Cluster) -> Latency:
     """Create WebApps slowly, for an otherwise idle controller."""
-    namespace = "paced"
-    cluster.plane.create_namespace(namespace)
-    with cluster.controller(namespace) as controller:
+    cluster.plane.create_namespace(PACED_NAMESPACE)
+    with cluster.controller(PACED_NAMESPACE) as controller:
         settled(controller.pid)
         mark = cluster.plane.audit_mark()
-        cluster.written("webapps", namespace, PACED, PACE)
+        cluster.written("webapps", PACED_NAMESPACE, PACED, PACE)
         settled(controller.pid)
-        return latency_in(cluster.events(mark, namespace))
+        return latency_in(cluster.events(mark, PACED_NAMESPACE))
 
 
 def latency_in(events: list[dict[str, Any]]) -> Latency:
