@@ -165,7 +165,7 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
 
 
 def is_of_ended_namespace(error: BaseException) -> bool:
-    """Return whether an error says that the namespace of its request is being deleted, or is gone."""
+    """Return whether an error says that the namespace of a request is being deleted or gone."""
     is_gone = isinstance(error, NotFound) and error.details.get("kind") == "namespaces"
     return is_gone or isinstance(error, NamespaceTerminating)
 

@@ -251,9 +251,7 @@ class Reconciler:
         with it.
         """
         if owner.request.namespace:
-            failures = [
-                failure for failure in failures if not is_of_ended_namespace(failure.error)
-            ]
+            failures = [failure for failure in failures if not is_of_ended_namespace(failure.error)]
         for failure in failures:
             if not failure.is_permanent:
                 raise failure.error
