@@ -296,7 +296,7 @@ class Applier:
             return answer
         what = title_of(place)
         if writer is None or not changed:
-            self._note_update(what, current, answer)
+            self._note_update(what, current, answer, desired)
             return answer
         self.changes.append(WrittenChild("Restored", what, f"{changed}, changed by {writer}"))
         writer = writer._replace(lease=self.other_installation)
@@ -306,9 +306,11 @@ class Applier:
         self.conflicts.repaired(place, sent, changed, message)
         return answer
 
-    def _note_update(self, what: str, current: JsonObject, answer: JsonObject) -> None:
-        """Note what a write changed, by the child before and after it."""
-        if not is_controlled_by(current, self.owner.object):
+    def _note_update(
+        self, what: str, current: JsonObject, answer: JsonObject, desired: JsonObject
+    ) -> None:
+        """Note what a write changed, by the object before and after it."""
+        if is_adoptable(self.owner, current) or is_former_child(current, desired):
             self.changes.append(WrittenChild("Adopted", what))
         elif current.keys() >= answer.keys() and (update := describe_update(what, current, answer)):
             self.changes.append(update)

@@ -207,10 +207,10 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", *state, "--for=delete", "--timeout=90s")
 
 
-def test_the_volumes_of_mysql_grow_and_a_broken_change_is_taken_back(
+def test_the_volumes_of_mysql_grow_and_a_broken_upgrade_is_taken_back(
     laptop: Laptop, namespace: str
 ) -> None:
-    """The claim for dumps follows its own field; a change that no pod can start with is taken back."""
+    """The claim for dumps follows its own field; a version that no pod can start with is taken back."""
 
     def grow(**database: Any) -> None:
         patch = json.dumps({"spec": {"database": database}})
@@ -222,7 +222,7 @@ def test_the_volumes_of_mysql_grow_and_a_broken_change_is_taken_back(
             laptop.wait(f"pvc/{claim}", f"jsonpath={{.status.capacity.storage}}={size}", namespace)
         laptop.wait("appstack/shop", "condition=Ready", namespace)
 
-    database = {"type": "mysql", "storage": "1Gi", "backup": {"enabled": True}}
+    database = {"type": "mysql", "version": "8.0", "storage": "1Gi", "backup": {"enabled": True}}
     stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}}
     laptop.kubectl("apply", "-n", namespace, "-f-", input={**stack, "spec": {"database": database}})
     until_sizes("1Gi", "1Gi")
@@ -233,15 +233,25 @@ def test_the_volumes_of_mysql_grow_and_a_broken_change_is_taken_back(
     grow(storage="3Gi", backup={"storage": "4Gi"})
     until_sizes("5Gi", "4Gi")  # a claim that somebody enlarged is no failure
     before = laptop.get("pod/shop-db-0", namespace)["metadata"]["uid"]
-    grow(resources={each: {"cpu": "100k"} for each in ("requests", "limits")})
+    grow(version="8.4", resources={each: {"cpu": "100k"} for each in ("requests", "limits")})
     reason = '{.status.conditions[?(@.type=="DatabaseReady")].reason}'
     laptop.wait("appstack/shop", f"jsonpath={reason}=Unschedulable", namespace)
-    grow(resources=None)
+    grow(version="8.0", resources=None)
     laptop.wait("appstack/shop", "condition=Ready", namespace)
     after = laptop.get("pod/shop-db-0", namespace)
     assert after["metadata"]["uid"] != before
     (container,) = after["spec"]["containers"]
     assert container["resources"]["requests"]["cpu"] == "100m"
+    assert container["image"].endswith("/mysql:8.0")
+    grow(version="8.4")
+    version = r"jsonpath={.metadata.labels.app\.kubernetes\.io/version}=8.4"
+    laptop.wait("pvc/mysql-shop-db-0", version, namespace)
+    laptop.wait("appstack/shop", "condition=Ready", namespace)
+    earlier = json.dumps({"spec": {"database": {"version": "8.0"}}})
+    denied = laptop.refusal(
+        "patch", "appstack/shop", "--type=merge", "-p", earlier, "-n", namespace
+    )
+    assert "spec.database.version: 8.0; MySQL 8.0 cannot open the data of 8.4" in denied
 
 
 def test_a_missing_storage_class_is_reported(laptop: Laptop, namespace: str) -> None:

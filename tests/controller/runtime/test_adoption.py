@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from controller.runtime.events import EVENT
 from controller.runtime.ownership import PARENT, without_marks
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Random, Step
 from kube.resource import JsonObject, Resource
@@ -145,3 +146,6 @@ async def test_a_restored_child_without_mark_is_adopted_if_it_is_as_planned(
         child = things.server.get(CONFIGMAP, "thing", NAMESPACE) or {}
         assert [each["uid"] for each in child["metadata"]["ownerReferences"]] == [uid]
         assert child["metadata"]["annotations"][PARENT] == MARK
+        await things.until_quiet()
+        notes = [event["note"] for event in things.server.list(EVENT)]
+        assert "Created Secret login; adopted ConfigMap thing" in notes
