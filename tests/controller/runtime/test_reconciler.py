@@ -350,6 +350,7 @@ async def test_a_patch_changes_only_its_fields_of_that_very_object(running: Runn
         things.server.requests.clear()
         await things.until_quiet()
         assert all("configmaps" not in each for each in things.writes())
+        assert "Adopted" not in [event["reason"] for event in things.server.list(EVENT)]
     assert marked["metadata"]["annotations"] == {"checksum": "1"}
     assert marked["data"] == {"a": "b"}
     assert "ownerReferences" not in marked["metadata"]
