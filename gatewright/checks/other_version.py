@@ -93,7 +93,9 @@ def check_arguments(context: click.Context, given: Sequence[str]) -> list[str]:
         else:
             for argument in value if param.multiple else [value]:
                 arguments += [param.opts[-1], argument]
-    return [*arguments, "--", *values["manifests"]]
+    # click has a value of its own, which is no tuple, for an argument that is not given.
+    manifests = values["manifests"] if isinstance(values["manifests"], tuple) else ()
+    return [*arguments, "--", *manifests]
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:

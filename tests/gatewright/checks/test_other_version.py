@@ -155,6 +155,10 @@ def test_an_image_reads_the_same_files(impact: Impact, docker: Path, tmp_path: P
     assert given[image + 1] == "check"
     assert given[-2:] == ["--", "shop.yaml"]
     assert "few.yaml" not in given[image:]
+    code, out, _ = impact(*options, str(old), "few.yaml")
+    assert code == 1
+    assert "newly denied  Deployment web/live" in out
+    assert "web/big" not in out
 
 
 def test_a_version_that_cannot_run_is_named(
