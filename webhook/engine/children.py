@@ -95,21 +95,21 @@ def _plan(
     for child in planned.children:
         old_child = existing.get(child.identity)
         if old_child is None or not child.once:
-            children.append(_child(request.attributes, user, object, child, old_child))
+            children.append(_child(request, user, object, child, old_child))
     return None
 
 
 def _child(
-    parent_request: Attributes,
+    parent_request: Request,
     user: ControllerUser,
     parent: JsonObject,
     planned: PlannedObject,
     old: PlannedObject | None,
 ) -> Child:
     """Return a child with the request by which the controller would create or update it."""
-    kind = planned.kind
+    kind, of_parent = planned.kind, parent_request.attributes
     attributes = Attributes(
-        uid=parent_request.uid,
+        uid=of_parent.uid,
         operation="CREATE" if old is None else "UPDATE",
         group=kind.group,
         version=group_version(str(planned.object["apiVersion"]))[1],
@@ -117,14 +117,17 @@ def _child(
         resource_group=kind.group,
         resource=kind.plural,
         name=str(planned.object["metadata"]["name"]),
-        namespace=parent_request.namespace if kind.namespaced else "",
+        namespace=of_parent.namespace if kind.namespaced else "",
         username=user.username,
         groups=user.groups,
-        dry_run=parent_request.dry_run,
+        dry_run=of_parent.dry_run,
     )
     owner = parent if planned.owned else None
-    before = None if old is None else _stored(old.object, attributes.namespace, owner)
-    stored = _stored(planned.object, attributes.namespace, owner)
+    # The manifest of a parent in a file may leave the namespace open, and so do the children then.
+    is_written = bool(parent_request.string("metadata.namespace"))
+    namespace = attributes.namespace if is_written else ""
+    before = None if old is None else _stored(old.object, namespace, owner)
+    stored = _stored(planned.object, namespace, owner)
     return Child(attributes, stored, before, planned.origin, parent)
 
 
@@ -151,10 +154,11 @@ def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, Json
 
 
 def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:
-    """Return a copy of a child with its namespace, and with its owner if it has one."""
+    """Return a copy of a child with its namespace, if known, and with its owner if it has one."""
     # Copied, since a planner may share parts between objects, and policies change them in place.
     copied: JsonObject = orjson.loads(orjson.dumps(object))
     metadata = copied["metadata"]
+    metadata.pop("namespace", None)
     if namespace:
         metadata["namespace"] = namespace
     if owner is not None:

@@ -17,6 +17,20 @@ SELECTORS = "aggregationRule.clusterRoleSelectors"
 ROLES = ("ClusterRole", "Role")
 BINDINGS = ("ClusterRoleBinding", "RoleBinding")
 
+# In every cluster; a selector of roles without a label selects it.
+CLUSTER_ADMIN = Fields(
+    {
+        "metadata": {
+            "name": "cluster-admin",
+            "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+        },
+        "rules": [
+            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+            {"nonResourceURLs": ["*"], "verbs": ["*"]},
+        ],
+    }
+)
+
 NAMES, ANY_NAME = "resourceNames", "of any name"
 PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs", NAMES)
 
@@ -53,7 +67,8 @@ def judge_rules(request: Request, judge: RuleJudge, rule: str) -> Iterator[Viola
             yield Violation(path, "empty, which selects all ClusterRoles", rule, fix)
             continue
         read = partial(_first_violation, judge, required)
-        for name, violation in read_each(request.lookup(CLUSTER_ROLES), read):
+        selected = dict([read(CLUSTER_ADMIN), *read_each(request.lookup(CLUSTER_ROLES), read)])
+        for name, violation in selected.items():
             if violation is not None and name != request.name:
                 found = f"selects ClusterRole {name}, with {violation.path}"
                 found = f"{found}: {violation.found_text}"

@@ -2,7 +2,8 @@
 
 Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds. Judged:
 roles, and the ClusterRoles that they select by an `aggregationRule`, which are looked up; but not
-those that Kubernetes itself writes. An empty selector selects all ClusterRoles.
+those that Kubernetes itself writes. An empty selector selects all ClusterRoles, and one
+of roles without a label selects `cluster-admin`.
 
 Allowed: `{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}`.
 Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among

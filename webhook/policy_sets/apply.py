@@ -128,13 +128,19 @@ class TypedMerge:
 
     def _merge(self, old: Any, new: Any, code: str) -> Any:
         type = parse_type(code)
-        if isinstance(old, dict) and isinstance(new, dict):
+        if isinstance(new, dict):
+            fields = old if isinstance(old, dict) else {}
             merged = {
-                key: self._merge(old.get(key), new[key], self._field(type, key)) for key in new
+                key: self._merge(fields.get(key), new[key], self._field(type, key)) for key in new
             }
-            return {**old, **merged}
-        if isinstance(old, list) and isinstance(new, list) and type.keys:
-            return self._merged_items(old, new, type)
+            # The API server converts an empty list to null, which is no field.
+            return {
+                key: value
+                for key, value in {**fields, **merged}.items()
+                if not (value == [] == new.get(key))
+            }
+        if isinstance(new, list) and type.keys:
+            return self._merged_items(old if isinstance(old, list) else [], new, type)
         return new
 
     def _merged_items(self, old: Sequence[Any], new: Sequence[Any], type: FieldType) -> list[Any]:

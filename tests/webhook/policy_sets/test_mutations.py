@@ -34,7 +34,7 @@ def env(*pairs):
         ({"env": env("Aa", "Bb", "Ac")}, {"env": env("Ax")}, {"env": env("Ax", "Bb")}),
         ({"env": env("Aa", "Bb")}, {"env": env("Bx", "Ay")}, {"env": env("Bx", "Ay")}),
         ({"env": env("Aa")}, {"env": []}, {"env": env("Aa")}),
-        ({}, {"env": []}, {"env": []}),
+        ({}, {"env": []}, {}),  # the API server converts an empty list to null
         (
             {"ports": [{"containerPort": 53, "hostIP": "a"}, {"containerPort": 53, "hostIP": "b"}]},
             {"ports": [{"containerPort": 9090}]},
