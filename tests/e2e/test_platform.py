@@ -130,11 +130,12 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
 
 
 def test_what_no_stack_can_have_is_refused(laptop: Laptop, namespace: str) -> None:
-    """A queue of an unknown type, two services of a name, a Secret of another namespace: each is named."""
+    """A queue of an unknown type, a version without quotes, two services of a name, a Secret of another namespace."""
     service = {"name": "mail", "image": "registry.company.com/mail:1"}
     elsewhere = {"secretKeyRef": {"name": "login", "namespace": "other", "key": "password"}}
     specs = {
         "queue": {"queue": {"type": "kafka"}},
+        "version": {"queue": {"version": 4.2}},
         "names": {"services": [service, service]},
         "secret": {"services": [service | {"env": [{"name": "A", "valueFrom": elsewhere}]}]},
     }
@@ -152,6 +153,10 @@ def test_what_no_stack_can_have_is_refused(laptop: Laptop, namespace: str) -> No
         for stack in stacks
     }
     assert 'spec.queue.type: Unsupported value: "kafka": supported values: ' in refused["queue"]
+    assert refused["version"].splitlines() == [
+        'The AppStack "version" is invalid: spec.queue.version: Invalid value: "number": spec.queue.version in body '
+        'must be of type integer,string: "number"'
+    ]
     assert 'spec.services[1]: Duplicate value: {"name":"mail"}' in refused["names"]
     unknown = refused["secret"].partition("unknown field ")[2]
     assert unknown.split()[0].strip('"').endswith("namespace")
