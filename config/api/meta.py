@@ -112,6 +112,17 @@ class Condition(ApiModel):
     )
     message: str = Field(description="The details, for people.", max_length=32768)
 
+    @classmethod
+    def of(cls, type: str, holds: bool, reason: str, now: datetime, message: str = "") -> Self:
+        """Return a condition that holds or not; the runtime keeps its time while that stays."""
+        return cls(
+            type=type,
+            status="True" if holds else "False",
+            reason=reason,
+            message=message,
+            last_transition_time=now,
+        )
+
 
 class Status(ApiModel):
     """The status fields that every kind has; the runtime sets them."""

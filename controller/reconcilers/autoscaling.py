@@ -128,13 +128,7 @@ def _condition(scaled: Scaled, stored: JsonObject | None, told: str) -> Conditio
         reason, message = "ScalingActive", told
     else:
         reason, message = "Progressing", "waiting for the first measurement of the pods' cpu usage"
-    return Condition(
-        type=scaled.condition,
-        status="True" if is_active else "False",
-        reason=reason,
-        message=message,
-        last_transition_time=scaled.now,
-    )
+    return Condition.of(scaled.condition, is_active, reason, scaled.now, message)
 
 
 def _remedy(failed: JsonObject) -> str:

@@ -59,13 +59,8 @@ def state_of(
 def _suspended(name: str, now: datetime) -> Condition:
     """Return the condition of a CronJob that somebody suspended."""
     resume = f'kubectl patch cronjob/{name} -p \'{{"spec":{{"suspend":false}}}}\''
-    return Condition(
-        type=BACKED_UP,
-        status="False",
-        reason="Suspended",
-        message=f"CronJob {name} is suspended, and no dump is made; {resume}",
-        last_transition_time=now,
-    )
+    message = f"CronJob {name} is suspended, and no dump is made; {resume}"
+    return Condition.of(BACKED_UP, False, "Suspended", now, message)
 
 
 def cron_job(metadata: JsonObject, schedule: str, pod: JsonObject) -> JsonObject:

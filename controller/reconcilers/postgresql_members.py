@@ -63,12 +63,12 @@ def _synchronous(database: PostgreSQL, observed: Observed, now: datetime) -> lis
     standbys = about.get(SYNCHRONOUS) if about.get("leader") == primary else None
     if standbys:
         message = f"{standbys.replace(',', ', ')} has every acknowledged transaction"
-        return [_condition("Synchronous", True, "StandbySynchronous", message, now)]
+        return [Condition.of("Synchronous", True, "StandbySynchronous", now, message)]
     lost = f"{primary} commits alone, and its loss stops writes until it is back"
     waits = "commits wait for a standby"
     is_strict = database.spec.synchronous == "Required"
     message = f"no standby has every acknowledged transaction: {waits if is_strict else lost}"
-    return [_condition("Synchronous", False, "NoSynchronousStandby", message, now)]
+    return [Condition.of("Synchronous", False, "NoSynchronousStandby", now, message)]
 
 
 def _restart_pending(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:
@@ -83,17 +83,7 @@ def _restart_pending(database: PostgreSQL, observed: Observed, now: datetime) ->
     names = ", ".join(sorted({name for names in waiting.values() for name in names}))
     restart = f"kubectl rollout restart statefulset/{database.name}"
     message = f"{', '.join(sorted(waiting))} must restart for {names}: {restart}"
-    return [_condition("RestartPending", True, "ParametersChanged", message, now)]
-
-
-def _condition(type: str, holds: bool, reason: str, message: str, now: datetime) -> Condition:
-    return Condition(
-        type=type,
-        status="True" if holds else "False",
-        reason=reason,
-        message=message,
-        last_transition_time=now,
-    )
+    return [Condition.of("RestartPending", True, "ParametersChanged", now, message)]
 
 
 def keep_pod(pod: JsonObject) -> JsonObject:

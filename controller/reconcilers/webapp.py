@@ -86,19 +86,9 @@ def _conditions(
     available = "MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable"
     progress = "RolledOut" if is_running else failed.reason if failed else "RollingOut"
     return [
-        _condition("Available", is_available, available, now),
-        _condition("Progressing", failed is None, progress, now),
+        Condition.of("Available", is_available, available, now),
+        Condition.of("Progressing", failed is None, progress, now),
     ]
-
-
-def _condition(type: str, holds: bool, reason: str, now: datetime) -> Condition:
-    return Condition(
-        type=type,
-        status="True" if holds else "False",
-        reason=reason,
-        message="",
-        last_transition_time=now,
-    )
 
 
 def application_of(webapp: WebApp) -> Application:
