@@ -12,10 +12,11 @@ from config.directories import walk_directory
 from gatewright.checks import confinement
 from gatewright.checks.programs import Programs
 from gatewright.cli import main
+from gatewright.outputs.choice import FORMATS
 from tests.gatewright.checks.museum import CHARTS, KUSTOMIZATIONS, POD, REFUSED, SECRET
 from tests.gatewright.started import COMMAND
 
-FORMATS = ("json", "sarif", "junit", "github", "markdown", "html")
+WRITTEN = FORMATS[1:]  # the table is printed
 NAME = "{0.name}".format
 
 
@@ -62,7 +63,7 @@ def judge(tmp_path, monkeypatch, capfd, loopback):
                     each.write_text(each.read_text().replace("{port}", str(port)))
         monkeypatch.chdir(repository)
         before = {each: each.read_bytes() for each in outside.iterdir()}
-        reports = [tmp_path / each for each in FORMATS]
+        reports = [tmp_path / each for each in WRITTEN]
         outputs = [f"--output={each.name}={each}" for each in reports]
         with pytest.raises(SystemExit) as ended:
             main(["check", "--policies", "baseline", *outputs, *exhibit.arguments])

@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from gatewright.outputs import (
 )
 from gatewright.outputs import json as json_output
 from gatewright.outputs.choice import FORMATS
-from gatewright.outputs.results import worst_first
+from gatewright.outputs.results import LEVELS, worst_first
 from tests.config.reference import report_schema
 from tests.gatewright.outputs.reports import EMPTY, LIVE, REPLICAS, REPORT, SHOP, large
 
@@ -31,6 +32,7 @@ SARIF = Draft4Validator(json.loads((HERE / "sarif-2.1.0-rtm.5.json").read_text()
 JUNIT = etree.XMLSchema(etree.parse(HERE / "junit.xsd"))
 
 
+WITHOUT_OBJECTS = {"github"}  # an annotation is at the object's line
 DENIED = ReportedViolation(policy="few", message="too many.")
 
 
@@ -162,6 +164,38 @@ def test_pages_that_list_formats_list_all(page):
     """They name each format but the default one."""
     words = set(re.findall(r"\w+", (Path(__file__).parents[3] / page).read_text()))
     assert set(FORMATS[1:]) - words == set(), f"name these formats in {page}"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_shows_every_violation_and_problem(format):
+    """Object, policy, message and place of each; problems too, except in a table, beside which they are printed."""
+    violations = tuple(
+        ReportedViolation(
+            policy=f"policy-{level}",
+            message=f"message {level}",
+            level=level,
+            place=SourceLocation("shop.yaml", line),
+        )
+        for line, level in enumerate(LEVELS, start=7)
+    )
+    result = SubjectResult(
+        kind="Pod",
+        name="shop",
+        verdict="denied",
+        place=SourceLocation("shop.yaml", 3),
+        violations=violations,
+    )
+    problem = InputProblem("not YAML", SourceLocation("broken.yaml", 2))
+    text = import_module(f"gatewright.outputs.{format}").render(
+        Report("check", (result,), (problem,))
+    )
+    expected = {"shop.yaml"}
+    expected |= {word for each in violations for word in (each.policy, each.message)}
+    if format not in WITHOUT_OBJECTS:
+        expected |= {"Pod", "shop"}
+    if format != "table":
+        expected |= {"broken.yaml", "not YAML"}
+    assert {word for word in expected if word not in text} == set(), "show these"
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
