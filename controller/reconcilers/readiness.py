@@ -1,5 +1,8 @@
 """Readiness of Pods, Deployments and StatefulSets, and its text for conditions."""
 
+from datetime import datetime
+
+from config.api.meta import Condition
 from controller.runtime.obstacles import failing_condition
 from controller.runtime.plan import Problem
 from kube.resource import JsonObject
@@ -68,6 +71,23 @@ def obstacle(workload: JsonObject) -> Problem | None:
             "DeploymentPaused",
         )
     return failing_condition(workload)
+
+
+def deployment_conditions(
+    deployment: JsonObject | None, *, is_ready: bool, now: datetime
+) -> list[Condition]:
+    """Return the conditions Available and Progressing of a parent, as its Deployment has them.
+
+    They change only with the Deployment's readiness and availability.
+    """
+    is_available = deployment is not None and has_condition(deployment, "Available")
+    failed = None if deployment is None or is_ready else failing_condition(deployment)
+    available = "MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable"
+    progress = "RolledOut" if is_ready else failed.reason if failed else "RollingOut"
+    return [
+        Condition.of("Available", is_available, available, now),
+        Condition.of("Progressing", failed is None, progress, now),
+    ]
 
 
 def is_pod_ready(pod: JsonObject | None) -> bool:

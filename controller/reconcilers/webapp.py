@@ -3,20 +3,18 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from config.api.meta import Condition
 from config.api.webapp import WebApp, WebAppStatus
 from controller.reconcilers.application import Application, applied, metadata, origins
 from controller.reconcilers.autoscaling import Scaled, scaling
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.readiness import (
-    has_condition,
+    deployment_conditions,
     is_rolling_out,
     ready_replicas,
     waiting,
 )
 from controller.reconcilers.resources import AUTOSCALER, DEPLOYMENT, SERVICE
 from controller.runtime.kind import PlannedKind
-from controller.runtime.obstacles import failing_condition
 from controller.runtime.plan import Observed, Plan, Step
 from kube.resource import JsonObject
 
@@ -66,29 +64,12 @@ def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
             ready_replicas=ready,
             selector=f"app={name}",
             conditions=[
-                *_conditions(deployment, is_running=running, now=now),
+                *deployment_conditions(deployment, is_ready=running, now=now),
                 *by.conditions,
             ],
         ),
         problem=by.problem,
     )
-
-
-def _conditions(
-    deployment: JsonObject | None, *, is_running: bool, now: datetime
-) -> list[Condition]:
-    """Return the conditions Available and Progressing, as a Deployment has them.
-
-    They change only with the phase and the number of ready pods.
-    """
-    is_available = deployment is not None and has_condition(deployment, "Available")
-    failed = None if deployment is None or is_running else failing_condition(deployment)
-    available = "MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable"
-    progress = "RolledOut" if is_running else failed.reason if failed else "RollingOut"
-    return [
-        Condition.of("Available", is_available, available, now),
-        Condition.of("Progressing", failed is None, progress, now),
-    ]
 
 
 def application_of(webapp: WebApp) -> Application:

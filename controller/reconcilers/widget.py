@@ -6,7 +6,7 @@ from config.api.widget import Widget, WidgetStatus
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.reconcilers.readiness import waiting
+from controller.reconcilers.readiness import deployment_conditions, waiting
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, Observed, Plan, Step
@@ -18,7 +18,6 @@ USER = 65535  # the image's user
 
 def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `widget`, given what was `observed`."""
-    del now
     deployment = observed.child(DEPLOYMENT, widget.name)
     available = (deployment or {}).get("status", {}).get("availableReplicas", 0)
     pause = image(observed.settings, "pause", "3.10")
@@ -27,7 +26,11 @@ def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
     note = "" if ready else waiting(deployment, available, widget.spec.replicas)
     return Plan(
         steps=(Step("deployment", [write], ready=ready, note=note),),
-        status=WidgetStatus(available_replicas=available, selector=f"app={widget.name}"),
+        status=WidgetStatus(
+            available_replicas=available,
+            selector=f"app={widget.name}",
+            conditions=deployment_conditions(deployment, is_ready=ready, now=now),
+        ),
     )
 
 

@@ -120,8 +120,14 @@ def test_it_is_ready_once_all_pods_are_available(
 ) -> None:
     """The status follows the Deployment's."""
     plan = planned(Observed(children=children))
-    status = {"availableReplicas": available, "selector": "app=gears"}
-    assert (plan.status.to_api(), plan.steps[0].ready) == (status, holds)
+    status = plan.status.to_api()
+    progress = {each["type"]: each["reason"] for each in status.pop("conditions")}
+    assert progress == {
+        "Available": "MinimumReplicasUnavailable",
+        "Progressing": "RolledOut" if holds else "RollingOut",
+    }
+    assert status == {"availableReplicas": available, "selector": "app=gears"}
+    assert plan.steps[0].ready is holds
     assert holds or plan.steps[0].note == f"{available} of 2 replicas are ready"
 
 
@@ -134,7 +140,8 @@ async def test_zero_replicas_are_ready(server: ApiServer) -> None:
     await reconcile(WIDGET, server, "gears")
     await reconcile(WIDGET, server, "gears")
     stored = server.get(WIDGET.resource, "gears", "default")
-    assert stored["status"]["conditions"][0]["status"] == "True"
+    conditions = {each["type"]: each["status"] for each in stored["status"]["conditions"]}
+    assert conditions == {"Available": "False", "Progressing": "True", "Ready": "True"}
     assert (server.get(DEPLOYMENT, "gears", "default"))["spec"]["replicas"] == 0
     assert server.writes == [
         "apply deployments default/gears",
