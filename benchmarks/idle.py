@@ -1,7 +1,8 @@
 """An idle controller: the cost of its start and its memory, compared with the imports alone.
 
 "alone" means without a webhook to register. "as the chart runs it" means with the certificates and
-the registration of a running webhook with the production policies.
+the registration of a running webhook with the production policies, a Lease and the measurement of
+enforcement, which are the chart's defaults.
 """
 
 import json
@@ -22,6 +23,7 @@ from tests.gatewright.started import registered
 HOME = "gatewright-system"
 POLICIES = ROOT / "charts/gatewright/files/policies/production.yaml"
 READY_WITHIN = 60.0
+DEFAULTS = ("--leader-elect", "--measure-enforcement")  # the chart's, of the controller alone
 IMPORTS = {
     "alone": "planned_kinds()",
     "as the chart runs it": "planned_kinds(); import gatewright.processes.registration\n"
@@ -67,7 +69,8 @@ def registering(cluster: Cluster) -> Idle:
     """
     progress("idle, as the chart runs it")
     cluster.plane.create_namespace(HOME)
-    with registering_processes(cluster, "--policies", str(POLICIES)) as processes:
+    policies = ("--policies", str(POLICIES))
+    with registering_processes(cluster, *policies, of_controller=DEFAULTS) as processes:
         controller = processes["controller"]
         cpu = settled(controller.pid)
         found = _idle("as the chart runs it", cpu, megabytes(controller.pid))
