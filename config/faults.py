@@ -102,6 +102,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
             return path, f"{_show(item['input'])}: should be an object"
         case "path_type":  # pydantic's message names a class of Python
             return path, f"{_show(item['input'])}: should be a path"
+        case "string_type" if isinstance(item["input"], bool):  # YAML 1.1 reads `no` as one
+            return path, f"{_show(item['input'])}: should be a valid string; write it in quotes"
         case "timezone_aware":
             rule = "should have a time and a zone, such as 2027-01-31T00:00:00Z"
             return path, f"{_show(item['input'])}: {rule}"

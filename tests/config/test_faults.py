@@ -42,6 +42,7 @@ class Outer(BaseModel, strict=True):
             [("max_size", 'unknown field; did you mean "maxSize"?')],
         ),
         ({"title": 5}, [("title", "5: should be a valid string")]),
+        ({"title": False}, [("title", "false: should be a valid string; write it in quotes")]),
         ({"title": "x", "maxSize": "1"}, [("maxSize", '"1": should be a valid integer')]),
         ({"title": "x", "maxSize": True}, [("maxSize", "true: should be a valid integer")]),
         ({"title": "x", "maxSize": -1}, [("maxSize", "-1: should be greater than or equal to 0")]),

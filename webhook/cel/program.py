@@ -46,6 +46,8 @@ class Environment(Declarations):
             found, code = compiler.compile(parse(source))
             if results and str(found) not in results and not errors:
                 text = f"must evaluate to {' or '.join(results)} but got {found}"
+                if str(found) == "dyn" and results == ("bool",):
+                    text += ", whose type is known only when it runs; compare it: (…) == true"
                 raise CompileError(source, 0, text)
         except RecursionError:
             raise CompileError(source, 0, "nested too deeply") from None

@@ -23,6 +23,10 @@ REQUEST = {
     "userInfo": {"username": "alice", "groups": ["devs"]},
     "dryRun": False,
 }
+DYN = (
+    "must evaluate to bool but got dyn, whose type is known only when it runs; "
+    "compare it: (…) == true"
+)
 
 
 def evaluated(expression, **values):
@@ -122,7 +126,8 @@ def test_errors(expression, message):
         ("has(object)", "1:5: invalid argument to has() macro; it takes a field, such as has(object.spec)"),
         ("object.all(1, true)", "1:12: argument must be a simple name"),
         ("9223372036854775808 > 1", "1:1: 9223372036854775808: integer out of range"),
-        ("object.spec", "1:1: must evaluate to bool but got dyn"),
+        ("object.spec", f"1:1: {DYN}"),
+        ("object.spec.?on.orValue(false)", f"1:1: {DYN}"),
         ("'a' == \"b", "1:8: syntax error: unexpected character '\"'"),
     ],
 )  # fmt: skip
