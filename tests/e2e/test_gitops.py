@@ -144,23 +144,41 @@ def test_the_chart(laptop: Laptop, release: str, compare: Compare, helm: Path, t
             assert differences(laptop, compare, tool, objects) == {}
 
 
+NOT_IN_SAMPLES = """
+- apiVersion: database.example.com/v1
+  kind: PostgreSQL
+  metadata: {name: tuned}
+  spec:
+    version: "17"
+    storage: 1Gi
+    replicas: 3
+    synchronous: Required
+    parameters: {work_mem: 16MB, max_connections: 200}
+- apiVersion: database.example.com/v1
+  kind: PostgreSQL
+  metadata: {name: restored}
+  spec: {version: "17", storage: 1Gi, restoreFrom: {backup: missing, at: "2026-11-01T00:00:00Z"}}
+"""
+
+
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_the_samples_of_every_kind(
     laptop: Laptop, namespace: str, compare: Compare, tool: Tool
 ) -> None:
-    """Each sample, once the controller made its children."""
+    """Each sample, once the controller made its children, and fields that no sample has."""
     samples = [
         each
         for file in sorted((CONFIG / "samples").glob("*.yaml"))
         for each in yaml.safe_load_all(file.read_text())
     ]
     samples = in_namespace(samples, namespace)
+    others = in_namespace(yaml.safe_load(NOT_IN_SAMPLES), namespace)
     laptop.kubectl("apply", *tool.apply, "-f", "-", input=listed(samples))
     ready = [
         f"{each['kind']}/{each['metadata']['name']}" for each in samples if each["kind"] != "Secret"
     ]
     laptop.kubectl("wait", "-n", namespace, "--for=condition=Ready", "--timeout=60s", *ready)
-    assert differences(laptop, compare, tool, samples) == {}
+    assert differences(laptop, compare, tool, [*samples, *others]) == {}
 
 
 POLICIES = """
@@ -209,6 +227,14 @@ POLICIES = """
           names: [of-nothing]
         - namespaceSelector: {matchExpressions: [{key: of, operator: NotIn, values: [nothing]}]}
           names: [of-nothing]
+- kind: ClusterAdmissionPolicy
+  spec:
+    policy: replica-limits
+    match: {any: [{names: [of-nothing]}]}
+    cases:
+      - name: another Deployment is not judged
+        object: {kind: Deployment, spec: {replicas: 99}}
+        expect: not-matched
 - kind: PolicyException
   spec:
     reason: a sale
