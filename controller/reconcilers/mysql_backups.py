@@ -35,11 +35,19 @@ done
 # Restores the dump $BACKUP, or else the newest, into the server. A damaged one changes nothing.
 RESTORE = """\
 set -euo pipefail
-newest=$(printf '%s\\n' /backup/[0-9]*T[0-9]*Z.sql.gz | sort | tail -n 1)
-dump=/backup/${BACKUP:-$(basename "$newest" .sql.gz)}.sql.gz
+cd /backup/
+# the newest one, or the newest that had begun by the time $BACKUP
+dump=
+for name in [0-9]*T[0-9]*Z.sql.gz; do
+  if [[ -e $name && ! ${name%.sql.gz} > ${BACKUP:-9} ]]; then dump=$name; fi
+done
+if [ -z "$dump" ]; then
+  echo "there is no backup${BACKUP:+ that had begun by $BACKUP}" >&2
+  exit 1
+fi
 gzip --test "$dump"
 zcat "$dump" | mysql --host="$SERVER" --user=root
-echo "restored ${dump##*/}"
+echo "restored $dump"
 """
 CONTAINER = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
 SCHEDULE = {"spec.schedule": "spec.database.backup.schedule"}

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -60,5 +61,6 @@ def test_passwords_are_those_of_the_secret_and_a_dump_can_be_restored(tmp_path: 
         server.run(program("mariadb"), *login, "app", "--execute=SELECT 1 FROM goods")
         script(DUMP, tmp_path, RETENTION="30d", MYSQL_PWD=ROOT, **address)
         server.query("DROP DATABASE app")
-        script(RESTORE, tmp_path, MYSQL_PWD=ROOT, **address)
+        later = f"{datetime.now(UTC) + timedelta(hours=1):%Y%m%dT%H%M%SZ}"
+        script(RESTORE, tmp_path, MYSQL_PWD=ROOT, BACKUP=later, **address)
         assert server.query("SELECT count(*), max(seq) FROM goods", "app") == "1000\t1000\n"

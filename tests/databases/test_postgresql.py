@@ -215,8 +215,16 @@ def test_a_backup_is_dumped_verified_and_restored(
 
     psql(primary, f'DROP DATABASE "{odd}"')
     psql(primary, "DROP TABLE mine; DROP ROLE reader")
-    restored = job.exec("backup", "bash", str(job.volumes["scripts"] / "restore.sh"))
+    script = ("bash", str(job.volumes["scripts"] / "restore.sh"))
+    refused = job.exec("backup", "env", f"BACKUP={older}", *script)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        f"there is no backup that had begun by {older}\n",
+    )
+    later = f"{now + timedelta(hours=1):%Y%m%dT%H%M%SZ}"
+    restored = job.exec("backup", "env", f"BACKUP={later}", *script)
     assert restored.returncode == 0, restored.stderr
+    assert f"backup {made} is restored" in restored.stdout
     assert psql(primary, "SELECT sum(one) FROM rows", odd) == "500500"
     assert psql(primary, "SELECT tableowner FROM pg_tables WHERE tablename = 'mine'") == "reader"
     assert connect(primary, database, "reader", "reads") == "reader"
