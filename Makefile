@@ -94,13 +94,13 @@ install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
 docker-build: ## build the image IMG; a version is tagged both 0.1.0 and v0.1.0
 	docker build --tag $(IMG) $(if $(filter $(VERSION),$(TAG)),--tag $(IMG:%:$(VERSION)=%:v$(VERSION)) ).
 
-images: ## build the images of Backups' CronJobs and of PostgreSQL with Patroni, for REGISTRY where it is set
+images: ## build the images of Backups' CronJobs and of PostgreSQL with Patroni, for REGISTRY where it is set; UPGRADE_FROM=15 adds the programs of that version
 	@tag=$$(sed -n 's/^TAG = "\(.*\)".*/\1/p' controller/reconcilers/backup_cronjob.py); \
 	for type in postgresql mysql mongodb; do \
 		docker build --target $$type --tag $(REGISTRY:%=%/)gatewright-backup-$$type:$$tag images/backup || exit; \
 	done
 	@for version in 12 13 14 15 16 17 18; do \
-		docker build --build-arg VERSION=$$version --tag $(REGISTRY:%=%/)gatewright-postgresql:$$version \
+		docker build --build-arg VERSION=$$version --build-arg UPGRADE_FROM=$(UPGRADE_FROM) --tag $(REGISTRY:%=%/)gatewright-postgresql:$$version \
 			images/postgresql || exit; \
 	done
 

@@ -2,8 +2,8 @@
 
 Admission and the planners use it.
 
-A PostgreSQL with a later version is admitted, and its condition reports that upgrades are not
-supported.
+A PostgreSQL with a later version is admitted: it is upgraded, or its condition reports that
+`majorUpgrade` does not allow it.
 """
 
 import re
@@ -42,21 +42,24 @@ def refusal(type: str, version: str, data: str) -> IncompatibleVersion | None:
     if version == data:
         return None
     rule, back = f"the data is of PostgreSQL {data}", f"set it back to {data}"
-    if _is_later(version, data):
-        fix = f"{back}, and restore a Backup into a new PostgreSQL by spec.restoreFrom"
-        return IncompatibleVersion(f"{rule}, and upgrades are not supported", fix)
+    if is_later(version, data):
+        fix = (
+            f"{back}, or set spec.majorUpgrade to Reversible for an upgrade in place, or restore a "
+            "Backup into a new PostgreSQL by spec.restoreFrom"
+        )
+        return IncompatibleVersion(f"{rule}, and spec.majorUpgrade is Refused", fix)
     fix = f"{back}, or move a dump to a new database"
     return IncompatibleVersion(f"{rule}, which PostgreSQL {version} cannot open", fix)
 
 
 def denial(type: str, version: str, data: str) -> IncompatibleVersion | None:
     """Return why a server of `version` is denied for existing `data`."""
-    if type == "postgresql" and _is_later(version, data):
+    if type == "postgresql" and is_later(version, data):
         return None
     return refusal(type, version, data)
 
 
-def _is_later(version: str, data: str) -> bool:
+def is_later(version: str, data: str) -> bool:
     """Return whether one major version of PostgreSQL is later than another."""
     return version.isdecimal() and data.isdecimal() and int(version) > int(data)
 

@@ -74,7 +74,15 @@ class PostgreSQLRestore(ApiModel):
 class PostgreSQLSpec(ApiModel):
     """The database to run."""
 
-    version: PostgresqlVersion = Field(DEFAULT_VERSION, description="Major version. Immutable.")
+    version: PostgresqlVersion = Field(
+        DEFAULT_VERSION, description="Major version. A later one needs majorUpgrade."
+    )
+    major_upgrade: Literal["Refused", "Reversible", "Final"] = Field(
+        "Refused",
+        description="What a later version does: nothing (Refused), or an upgrade in place. Its "
+        "earlier data is kept for the way back (Reversible), or given up once all instances are "
+        "ready (Final).",
+    )
     storage: StorageSize = Field(
         "10Gi",
         description="Size of each instance's volume in whole Gi, such as 10Gi; it can grow if the "
@@ -145,6 +153,9 @@ class PostgreSQLStatus(Status):
     replicas: Int32 | None = Field(None, description="Number of instances that exist.")
     ready_replicas: Int32 | None = Field(None, description="Number of instances that are ready.")
     version: str | None = Field(None, description="Running major version.")
+    previous_version: str | None = Field(
+        None, description="Major version before an upgrade that can be taken back."
+    )
     storage: str | None = Field(None, description="Size of the smallest volume of an instance.")
     primary: str | None = Field(None, description="Pod of the primary, which Patroni chooses.")
     endpoint: str | None = Field(None, description="Host and port of the primary.")

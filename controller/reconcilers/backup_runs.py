@@ -16,7 +16,7 @@ from controller.runtime.plan import Problem
 from kube.resource import JsonObject
 
 BACKED_UP = "BackedUp"
-CONTAINERS = ("backup", "drill")
+CONTAINERS = ("backup", "drill", "upgrade")
 RESTORE = "restore.sh"
 # What /backup.sh reports about the server: the name of its image and its version.
 SERVER = re.compile(r"(postgres|mysql|mariadb):[0-9]+(\.[0-9]+)?")

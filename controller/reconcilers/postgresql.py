@@ -11,6 +11,8 @@ from controller.reconcilers import postgresql_members as members
 from controller.reconcilers import postgresql_patroni as patroni
 from controller.reconcilers import postgresql_restore as restore
 from controller.reconcilers import postgresql_roles as roles
+from controller.reconcilers import postgresql_rolling as rolling
+from controller.reconcilers import postgresql_upgrade as upgrades
 from controller.reconcilers.backup_runs import keep_job
 from controller.reconcilers.claims import READS_CLASSES, Volumes, keep_claim, without_class
 from controller.reconcilers.indexes import by_label, by_name
@@ -30,7 +32,8 @@ from controller.reconcilers.postgresql_pods import (
     scripts,
     selector,
 )
-from controller.reconcilers.postgresql_volumes import claims_of, problems, version_of, volumes
+from controller.reconcilers.postgresql_upgrade import Upgrade
+from controller.reconcilers.postgresql_volumes import claims_of, problems, volumes
 from controller.reconcilers.readiness import is_pod_ready, progress, ready_replicas
 from controller.reconcilers.removal import Removal, removal
 from controller.reconcilers.resources import (
@@ -64,16 +67,22 @@ Phase = Literal["Pending", "Deploying", "Running", "Degraded"]
 def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `database`, given what was `observed`."""
     stored = volumes(database, observed)
+    upgrade = upgrades.upgrade_of(database, observed, stored)
     is_up = is_pod_ready(_primary(database, observed))
-    is_lost = not is_up and _was_up(database)
+    is_lost = not is_up and _was_up(database) and upgrade.is_done
     removed, dumps = _removal(database, observed, stored), backups.state(database, observed, now)
     return Plan(
-        steps=_steps(database, observed, stored, removed, is_up=is_up),
+        steps=_steps(database, observed, stored, upgrade, removed, is_up=is_up),
         status=_status(
             database,
             observed,
             stored,
-            [*dumps.conditions, *members.conditions(database, observed, now)],
+            upgrade,
+            [
+                *upgrade.conditions(now),
+                *dumps.conditions,
+                *members.conditions(database, observed, now),
+            ],
             is_up=is_up,
         ),
         problem=_problem(database, observed, stored),
@@ -85,11 +94,17 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
 
 
 def _steps(
-    database: PostgreSQL, observed: Observed, stored: Volumes, removed: Removal, *, is_up: bool
+    database: PostgreSQL,
+    observed: Observed,
+    stored: Volumes,
+    upgrade: Upgrade,
+    removed: Removal,
+    *,
+    is_up: bool,
 ) -> tuple[Step, ...]:
-    version = version_of(database, stored)
+    version, is_final = upgrade.version, upgrades.confirmed(database, observed)
     secrets, job = roles.secrets(database), roles.job(database, observed, version)
-    instances = stateful_set(database, observed, version, stored.template)
+    instances = stateful_set(database, observed, version, upgrade.replicas, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)
     restoring = restore.restore_of(database, observed)
     return (
@@ -100,20 +115,28 @@ def _steps(
             doing="failed to create credentials",
         ),
         Step(
+            "upgrade",
+            upgrade.writes,
+            depends_on=("credentials",),
+            ready=upgrade.is_done,
+            doing="failed to upgrade",
+            note=upgrade.note,
+        ),
+        Step(
             "database",
             [
                 Apply(scripts(database), origin()),
                 *patroni.access(database),
-                *patroni.state(database, observed),
+                *patroni.state(database, observed, is_upgrade_final=is_final),
                 Apply(instances, origin_of_instances(database)),
                 Apply(budget(database), origin()),
-                *patroni.take_over(database, observed),
+                *rolling.restart(database, observed),
             ],
             depends_on=("credentials",),
             ready=is_up,
             doing="failed to create database",
             condition=PRIMARY,
-            note="" if is_up else class_problem or _missing(database, observed),
+            note="" if is_up else class_problem or upgrade.stopped or _missing(database, observed),
         ),
         Step(
             "service",
@@ -190,7 +213,7 @@ def _problem(database: PostgreSQL, observed: Observed, stored: Volumes) -> Probl
         )
     if problem := restore.problem(database, observed):
         return problem
-    refused = "; ".join(each.message for each in problems(database, stored))
+    refused = "; ".join(each.message for each in problems(database, observed, stored))
     return Problem(refused, "Refused") if refused else None
 
 
@@ -198,16 +221,18 @@ def _status(
     database: PostgreSQL,
     observed: Observed,
     stored: Volumes,
+    upgrade: Upgrade,
     conditions: Sequence[Condition],
     *,
     is_up: bool,
 ) -> PostgreSQLStatus:
-    child, version = observed.child(STATEFUL_SET, database.name), version_of(database, stored)
+    child = observed.child(STATEFUL_SET, database.name)
     return PostgreSQLStatus(
         phase=_phase(database, observed, is_up=is_up),
         replicas=(child or {}).get("status", {}).get("replicas", 0),
         ready_replicas=ready_replicas(child),
-        version=version,
+        version=upgrades.data_version(database, observed, stored),
+        previous_version=upgrades.previous_version(database, observed),
         storage=stored.smallest,
         primary=patroni.leader(database, observed),
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",
@@ -218,7 +243,9 @@ def _status(
         last_backup_time=backups.last_time(database, observed),
         conditions=list(conditions) or None,
         restored_from=restore.restore_of(database, observed).done,
-        roles_job=roles.expiring(database, observed, roles.job(database, observed, version)),
+        roles_job=roles.expiring(
+            database, observed, roles.job(database, observed, upgrade.version)
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from config.api.postgresql import DEFAULT_RESOURCES, PostgreSQL
 from controller.reconcilers import postgresql_patroni as patroni
+from controller.reconcilers import postgresql_rolling as rolling
 from controller.reconcilers import restricted
 from controller.reconcilers.claims import origin as claim_origin
 from controller.reconcilers.images import image
@@ -68,7 +69,7 @@ def headless(database: PostgreSQL) -> str:
 
 
 def stateful_set(
-    database: PostgreSQL, observed: Observed, version: str, claim: JsonObject
+    database: PostgreSQL, observed: Observed, version: str, replicas: int, claim: JsonObject
 ) -> JsonObject:
     """Return the StatefulSet; `version` and the claim template are those of its data."""
     about = metadata(database, database.name, "database")
@@ -78,10 +79,10 @@ def stateful_set(
         "metadata": {**about, "labels": {**about["labels"], VERSION: version}},
         "spec": {
             "serviceName": headless(database),
-            "replicas": database.spec.replicas,
+            "replicas": replicas,
             # Any instance may be the primary. Parallel also replaces a pod that never became ready.
             "podManagementPolicy": "Parallel",
-            "updateStrategy": patroni.update_strategy(database, observed),
+            "updateStrategy": rolling.update_strategy(database, observed),
             "selector": {"matchLabels": selector(database, "database")},
             "persistentVolumeClaimRetentionPolicy": {
                 "whenDeleted": database.spec.deletion_policy,
@@ -144,8 +145,17 @@ def _instance(database: PostgreSQL, observed: Observed, version: str) -> JsonObj
         # start.sh compares it with the image, which is not of Gatewright.
         **({"VERSION": version} if database.spec.image else {}),
     }
+    runs = container(database, observed, version, "postgres", script("start.sh"))
+    stored = observed.child(STATEFUL_SET, database.name)
+    if stored is not None and database.spec.image and version != database.spec.version:
+        # The image may be of the version that an upgrade has yet to reach.
+        (runs["image"],) = (
+            current["image"]
+            for current in stored["spec"]["template"]["spec"]["containers"]
+            if current["name"] == runs["name"]
+        )
     return {
-        **container(database, observed, version, "postgres", script("start.sh")),
+        **runs,
         "env": [
             *({"name": name, "value": value} for name, value in values.items()),
             *patroni.environment(database),

@@ -10,7 +10,7 @@ from datetime import datetime
 from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL
 from config.postgresql_parameters import NAME
-from controller.reconcilers.postgresql_patroni import SYNCHRONOUS, find_endpoints, leader
+from controller.reconcilers.postgresql_patroni import leader, standbys_of
 from controller.reconcilers.resources import POD
 from controller.runtime.plan import Observed
 from kube.resource import JsonObject
@@ -18,6 +18,7 @@ from kube.resource import JsonObject
 STATUS = "status"
 MEMBER = "patroni"  # what is kept of the annotation:
 STATE, PENDING = "state", "pendingRestart"
+REPORTED = "reported"
 MAX_NAMES = 20  # parameters in a message
 # Patroni's states of an instance that does not run. (class PostgresqlState of Patroni 4)
 STOPPED = {
@@ -53,16 +54,19 @@ def not_running(database: PostgreSQL, observed: Observed) -> str:
     return ", ".join(f"{name}: {state}" for name, state in sorted(states.items()))
 
 
+def may_serve(pod: JsonObject) -> bool:
+    """Return whether the server of an instance runs, or may run, as Patroni reports it."""
+    member = pod.get(MEMBER, {})
+    return bool(member.get(REPORTED)) and not member.get(STATE)
+
+
 def _synchronous(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:
     """Return the condition Synchronous of a database with standbys and a primary."""
     primary = leader(database, observed)
     if primary is None or database.spec.replicas == 1:
         return []
-    stored = find_endpoints(database, observed, f"{database.name}-sync") or {"metadata": {}}
-    about = stored["metadata"].get("annotations") or {}
-    standbys = about.get(SYNCHRONOUS) if about.get("leader") == primary else None
-    if standbys:
-        message = f"{standbys.replace(',', ', ')} has every acknowledged transaction"
+    if standbys := standbys_of(database, observed):
+        message = f"{', '.join(standbys)} has every acknowledged transaction"
         return [Condition.of("Synchronous", True, "StandbySynchronous", now, message)]
     lost = f"{primary} commits alone, and its loss stops writes until it is back"
     waits = "commits wait for a standby"
@@ -92,16 +96,20 @@ def keep_pod(pod: JsonObject) -> JsonObject:
     kept = {key: about[key] for key in ("labels", "ownerReferences") if key in about}
     status = pod.get("status", {})
     account = pod.get("spec", {}).get("serviceAccountName")
+    is_of_job = "job-name" in about.get("labels", {})
+    read = ("conditions", "containerStatuses") if is_of_job else ("conditions",)
     return {
         "metadata": kept,
         "spec": {"serviceAccountName": account},
-        "status": {"conditions": status.get("conditions", [])},
-        MEMBER: _member((about.get("annotations") or {}).get(STATUS, "{}")),
+        "status": {key: status[key] for key in read if key in status},
+        MEMBER: _member((about.get("annotations") or {}).get(STATUS)),
     }
 
 
-def _member(text: str) -> JsonObject:
+def _member(text: str | None) -> JsonObject:
     """Return the state of an instance, and the parameters that wait for its restart."""
+    if text is None:
+        return {}
     try:
         status = json.loads(text)
     except ValueError:
@@ -112,5 +120,6 @@ def _member(text: str) -> JsonObject:
     names = sorted(reason) if isinstance(reason, dict) else []
     return {
         STATE: state if isinstance(state, str) and state in STOPPED else None,
+        REPORTED: True,
         PENDING: [name for name in names if NAME.fullmatch(name)][:MAX_NAMES],
     }

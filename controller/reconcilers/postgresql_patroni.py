@@ -27,7 +27,6 @@ from controller.reconcilers.resources import (
     ROLE_BINDING,
     SERVICE,
     SERVICE_ACCOUNT,
-    STATEFUL_SET,
 )
 from controller.runtime.plan import (
     Apply,
@@ -46,6 +45,9 @@ ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 LEADER = "leader"  # the annotation of the Endpoints <name>
 SYNCHRONOUS = "sync_standby"  # the annotation of the Endpoints <name>-sync
 CONFIG = "config"  # the annotation of the Endpoints <name>-config
+# Annotations of the same Endpoints, of `store.py` of the scripts: the major versions of the data.
+VERSION = "database.example.com/version"
+PREVIOUS_VERSION = "database.example.com/previous-version"
 ROLE_LABEL = "database.example.com/role"  # primary or replica, on the pods
 # A leader that does not renew its lock for `ttl` s loses it. `failsafe_mode` keeps a primary
 # writable without the API server, as long as it reaches all members. `synchronous_mode` is without
@@ -61,8 +63,6 @@ SETTINGS = {
 }
 # Commits wait this long for a standby whose node is gone; by default, a minute.
 TIMEOUTS = {"wal_sender_timeout": "15s", "wal_receiver_timeout": "15s"}
-ON_DELETE: JsonObject = {"type": "OnDelete"}
-HOLD: JsonObject = {"type": "RollingUpdate", "rollingUpdate": {"partition": MAX_INSTANCES}}
 MEBI = 2**20 * MILLI  # in thousandths of a byte
 SLICES_OF_SELECTOR = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -123,7 +123,9 @@ def _rule(resource: str, verbs: list[str]) -> JsonObject:
     return {"apiGroups": [""], "resources": [resource], "verbs": verbs}
 
 
-def state(database: PostgreSQL, observed: Observed) -> list[Write]:
+def state(
+    database: PostgreSQL, observed: Observed, *, is_upgrade_final: bool = False
+) -> list[Write]:
     """Return the Endpoints of Patroni, each with a Service of its name.
 
     Endpoints without a Service are garbage: without `initialize`, the annotation of `-config`, a
@@ -144,7 +146,8 @@ def state(database: PostgreSQL, observed: Observed) -> list[Write]:
             _created(database, {"apiVersion": "v1", "kind": ENDPOINTS.kind, "metadata": about})
         )
     if (stored := find_endpoints(database, observed, stores(database)[0])) is not None:
-        fields = {"metadata": {"annotations": {CONFIG: wanted}}}
+        given_up = {PREVIOUS_VERSION: ""} if is_upgrade_final else {}
+        fields = {"metadata": {"annotations": {CONFIG: wanted, **given_up}}}
         kept.append(ApplyFields(_reference(ENDPOINTS, stored), fields))
     return kept
 
@@ -234,6 +237,16 @@ def leader(database: PostgreSQL, observed: Observed) -> str | None:
     return None if name in old else name or None
 
 
+def standbys_of(database: PostgreSQL, observed: Observed) -> list[str]:
+    """Return the synchronous standbys of the primary: one takes its place if it stops."""
+    primary = leader(database, observed)
+    stored = find_endpoints(database, observed, f"{database.name}-sync") or {"metadata": {}}
+    about = stored["metadata"].get("annotations") or {}
+    if primary is None or about.get("leader") != primary:
+        return []
+    return [name for name in (about.get(SYNCHRONOUS) or "").split(",") if name]
+
+
 def find_endpoints(database: PostgreSQL, observed: Observed, name: str) -> JsonObject | None:
     """Return existing Endpoints of the database."""
     found = observed.find(ENDPOINTS, "instance", database.name)
@@ -278,51 +291,13 @@ def old_pods(database: PostgreSQL, observed: Observed) -> list[JsonObject]:
     ]
 
 
-def take_over(database: PostgreSQL, observed: Observed) -> list[Delete]:
-    """Return the deletion of the old primary, the first instance that Patroni takes over.
-
-    A standby that is first would make itself a second primary, so the others wait for a leader.
-    """
-    stored = observed.child(STATEFUL_SET, database.name)
-    if stored is None or leader(database, observed) is not None:
-        return []
-    is_seen = stored.get("status", {}).get("observedGeneration") == stored["metadata"]["generation"]
-    template = stored["spec"].get("template", {}).get("spec", {})
-    is_new = template.get("serviceAccountName") == account_name(database)
-    if not (is_seen and is_new and _strategy(stored) == ON_DELETE):
-        return []
-    first = f"{database.name}-0"
-    return [
-        Delete(_reference(POD, pod))
-        for pod in old_pods(database, observed)
-        if pod["metadata"]["name"] == first and "deletionTimestamp" not in pod["metadata"]
-    ]
-
-
-def update_strategy(database: PostgreSQL, observed: Observed) -> JsonObject:
-    """Return the StatefulSet's strategy: no standby of an earlier release restarts too early.
-
-    `OnDelete` allows no `rollingUpdate`, which has a default, and server-side apply removes only
-    what it applied: so a partition that updates no instance comes before it.
-    """
-    is_early = old_pods(database, observed) and leader(database, observed) is None
-    if not is_early:
-        return {"type": "RollingUpdate"}
-    stored = observed.child(STATEFUL_SET, database.name)
-    return ON_DELETE if _strategy(stored) in (ON_DELETE, HOLD) else HOLD
-
-
-def _strategy(stateful_set: JsonObject | None) -> JsonObject:
-    return ((stateful_set or {}).get("spec") or {}).get("updateStrategy") or {}
-
-
 def keep_annotations(endpoints: JsonObject) -> JsonObject:
     """Return what plans read of Endpoints; Patroni writes others every few seconds."""
     about = endpoints["metadata"]
     read = {
         key: value
         for key, value in (about.get("annotations") or {}).items()
-        if key in (LEADER, CONFIG, SYNCHRONOUS)
+        if key in (LEADER, CONFIG, SYNCHRONOUS, VERSION, PREVIOUS_VERSION)
     }
     return {"metadata": {"labels": about.get("labels") or {}, "annotations": read}}
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from config.api.postgresql import PostgreSQL
 from config.data_versions import refusal
+from controller.reconcilers import postgresql_upgrade as upgrade
 from controller.reconcilers.claims import Requested, Volumes, new_template
 from controller.reconcilers.claims import volumes as volumes_of
 from controller.reconcilers.labels import inherited
@@ -38,14 +39,11 @@ def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[
     return sorted(matching, key=lambda claim: str(claim["metadata"]["name"]))
 
 
-def version_of(database: PostgreSQL, stored: Volumes) -> str:
-    """Return the version of the data, or the requested one where there is no data."""
-    return str(stored.template["metadata"]["labels"].get(VERSION, database.spec.version))
-
-
-def problems(database: PostgreSQL, stored: Volumes) -> Iterator[Problem]:
+def problems(database: PostgreSQL, observed: Observed, stored: Volumes) -> Iterator[Problem]:
     """Yield the problems of a spec that the existing volumes cannot satisfy."""
-    version = version_of(database, stored)
-    if refused := refusal("postgresql", database.spec.version, version):
+    version = upgrade.data_version(database, observed, stored)
+    previous = upgrade.previous_version(database, observed)
+    refused = refusal("postgresql", database.spec.version, version)
+    if refused and not upgrade.is_allowed(database, version, previous):
         yield Problem(f"spec.version: {database.spec.version}; {refused}", "VersionChanged")
     yield from stored.problems

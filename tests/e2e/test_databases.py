@@ -7,6 +7,7 @@ import pytest
 
 from tests.controlplane.audit import WRITES
 from tests.e2e.conftest import CONFIG, Laptop
+from tests.waiting import until
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
@@ -174,8 +175,9 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     change(storage="1Gi", version="17")
     kubectl("wait", "postgresql/shop", "--for=jsonpath={.status.phase}=Failed", "--timeout=90s")
     assert ready(laptop, namespace) == (
-        "False Refused: spec.version: 17; the data is of PostgreSQL 16, and upgrades are not supported. Set it back to "
-        "16, and restore a Backup into a new PostgreSQL by spec.restoreFrom; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
+        "False Refused: spec.version: 17; the data is of PostgreSQL 16, and spec.majorUpgrade is Refused. Set it back to "
+        "16, or set spec.majorUpgrade to Reversible for an upgrade in place, or restore a Backup into a new PostgreSQL by "
+        "spec.restoreFrom; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
     )
     assert (
         kubectl("get", "statefulset/shop", "-o=jsonpath={..containers[0].image}")
@@ -324,3 +326,28 @@ def test_a_stack_changes_its_database_and_back(laptop: Laptop, namespace: str) -
     assert secrets == [
         f"secret/shop-db-{each}" for each in ("credentials", "mysql-credentials", "user-app")
     ]
+
+
+def test_standbys_restart_before_the_primary(laptop: Laptop, namespace: str) -> None:
+    """The synchronous standby is the last of them, and the primary restarts only with one."""
+
+    def kubectl(*args: str) -> str:
+        return laptop.kubectl("-n", namespace, *args)
+
+    spec = {"version": "16", "storage": "1Gi", "replicas": 3}
+    about = {"name": "shop", "namespace": namespace}
+    laptop.kubectl("apply", "-f-", input={**SHOP, "metadata": about, "spec": spec})
+    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=90s")
+    primary = kubectl("get", "postgresql/shop", "-o=jsonpath={.status.primary}")
+    *others, last = (name for name in ("shop-0", "shop-1", "shop-2") if name != primary)
+    line = '{range .items[*]}{.metadata.name} {.metadata.uid}{"\\n"}{end}'
+    listed = ("get", "pods", "-l", "app.kubernetes.io/component=database", f"-o=jsonpath={line}")
+    uids = lambda: dict(each.split() for each in kubectl(*listed).splitlines())  # noqa: E731
+    before = uids()
+    kubectl("rollout", "restart", "statefulset/shop")
+    changed = lambda: {name for name, uid in uids().items() if uid != before[name]}  # noqa: E731
+    until(lambda: changed() == {*others, last})
+    synchronous = (f"leader={primary}", f"sync_standby={last}")
+    kubectl("annotate", "endpoints/shop-sync", *synchronous)
+    until(lambda: changed() == set(before))
+    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=90s")

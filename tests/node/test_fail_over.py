@@ -73,6 +73,8 @@ def database(node) -> Iterator[Installation]:
     installation = Installation(node)
     installation.have()
     installation.namespace(NAMESPACE)
+    if os.environ.get("FAULTS") == "all":
+        limit_volumes(installation)
     three = {**POSTGRESQL["spec"], "replicas": 3}
     about = {"name": "db", "namespace": NAMESPACE}
     node.apply([{**POSTGRESQL, "metadata": about, "spec": three}])
@@ -196,10 +198,8 @@ def restart_all(installation: Installation, lost: str) -> Iterator[None]:
     waits = lambda: condition(installation, "RestartPending") == "True"  # noqa: E731
     installation.until("a restart is pending", waits)
     kubectl("rollout", "restart", "statefulset/db", "-n", NAMESPACE)
-    done = ("rollout", "status", "statefulset/db", "-n", NAMESPACE, "--timeout=300s")
-    installation.plane.kubectl(*done, timeout=310)
     waits = lambda: condition(installation, "RestartPending") is None  # noqa: E731
-    installation.until("no restart is pending", waits)
+    installation.until("no restart is pending", waits, within=300.0)
     yield
     now = primary(installation, NAMESPACE)
     assert sql_in(installation, NAMESPACE, now, "SHOW max_connections") == str(wanted)
@@ -325,6 +325,40 @@ def delete_all(installation: Installation, lost: str) -> Iterator[None]:
     yield
 
 
+def lose_node(installation: Installation, lost: str) -> Iterator[None]:
+    """Silence the primary for good, as if its node were gone; its volume does not come back."""
+    source = addresses(installation)[lost]
+    run_in(lost, "kill -STOP -1", installation)
+    with ExitStack() as stack:
+        for chain, side in (("INPUT", "-s"), ("FORWARD", "-s"), ("FORWARD", "-d")):
+            stack.enter_context(dropped(installation, chain, side, source))
+        yield
+        kubectl = installation.cluster.kubectl
+        kubectl("delete", "pvc", f"data-{lost}", "-n", NAMESPACE, "--wait=false")
+        force = ("--force", "--grace-period=0", "--wait=false")
+        kubectl("delete", "pod", lost, "-n", NAMESPACE, *force)
+
+
+def fill_disk(installation: Installation, lost: str) -> Iterator[None]:
+    """Fill the primary's volume, until there are writes again."""
+    run_in(lost, "cat /dev/zero >/var/lib/postgresql/data/full", installation)
+    yield
+    claim = ("get", "pvc", f"data-{lost}", "-n", NAMESPACE, "-o", "jsonpath={.spec.volumeName}")
+    number = installation.cluster.kubectl(*claim).removeprefix("local-")
+    installation.node.machine.run("rm", f"{volumes(installation)}/{number}/full")
+
+
+def volumes(installation: Installation) -> str:
+    """Return the directory of the volumes."""
+    return str(installation.node.slot.directory / "volumes")
+
+
+def limit_volumes(installation: Installation) -> None:
+    """Give each volume that nothing uses yet a file system of its own, which can become full."""
+    each = 'for at in */; do [ "$(ls -A $at)" ] || mount -t tmpfs -o size=1g tmpfs $at; done'
+    installation.node.machine.run("sh", "-c", f"cd {volumes(installation)} && {each}")
+
+
 FAULTS: dict[str, Fault] = {
     "every process killed": kill,
     "frozen": freeze,
@@ -342,6 +376,8 @@ SLOW_FAULTS: dict[str, Fault] = {
     "cut from all but one client for 50 s": isolate,
     "all frozen but a stale standby for 40 s": leave_stale,
     "API server frozen for 300 s": stop_api,
+    "node and volume gone": lose_node,
+    "disk full": fill_disk,
 }
 if os.environ.get("FAULTS") == "all":
     FAULTS |= SLOW_FAULTS

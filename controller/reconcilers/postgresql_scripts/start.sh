@@ -19,25 +19,29 @@ run() {
   return "$code"
 }
 
+# An image may have the programs of several versions.
+if [ "${VERSION-}" ] && [ -d "/usr/lib/postgresql/$VERSION/bin" ]; then
+  export PATH=/usr/lib/postgresql/$VERSION/bin:$PATH
+fi
 version=$(postgres --version | awk '{print $3}')
 version=${version%%[!0-9]*}
 if [ "$version" != "${VERSION:-$version}" ]; then
   echo "the image has PostgreSQL $version, and spec.version is $VERSION: correct spec.image or spec.version" >&2
   exit 1
 fi
-if [ -s "$PGDATA/PG_VERSION" ] && [ "$(<"$PGDATA/PG_VERSION")" != "$version" ]; then
-  echo "the data is of PostgreSQL $(<"$PGDATA/PG_VERSION"), this is $version; give the resource its old version back" >&2
-  exit 1
-fi
 if ! command -v patroni >/dev/null; then
   echo "the image has no Patroni: build it from images/postgresql, or correct spec.image" >&2
   exit 1
+fi
+# An upgrade, or the way back, has data of several versions beside each other.
+if [ -n "$(compgen -G "$PGDATA-*")" ] || [ "$(cat "$PGDATA/PG_VERSION" 2>/dev/null || echo "$version")" != "$version" ]; then
+  run python3 /etc/gatewright/store.py select-data "$version"
 fi
 # a kubelet that applies an fsGroup to a restored or cloned volume leaves 2770, with which no server starts
 if [ -d "$PGDATA" ]; then chmod 0700 "$PGDATA"; fi
 # A standby of a release without Patroni would make itself the primary beside the old one, or with older data.
 if [ -e "$PGDATA/standby.signal" ] && [ ! -e "$PGDATA/patroni.dynamic.json" ]; then
-  run python3 /etc/gatewright/await_leader.py
+  run python3 /etc/gatewright/store.py await-leader
 fi
 host=$POD_IP
 if [[ $host = *:* ]]; then host="[$host]"; fi

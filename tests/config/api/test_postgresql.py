@@ -16,6 +16,7 @@ def test_an_empty_spec_has_the_documented_defaults():
     assert PostgreSQL.model_validate({"metadata": {"name": "shop"}}).spec == read().spec
     assert read().spec.to_api() == {
         "version": "17",
+        "majorUpgrade": "Refused",
         "storage": "10Gi",
         "replicas": 1,
         "synchronous": "Preferred",
@@ -36,6 +37,7 @@ def test_the_published_fields_are_accepted():
     """The fields of published manifests are accepted."""
     spec = {
         "version": "12",
+        "majorUpgrade": "Final",
         "storage": "500Gi",
         "replicas": 5,
         "backup": {

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from config.crds import definition
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.reconcilers.resources import BACKUP
+from controller.reconcilers.resources import BACKUP, CLAIM
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject
@@ -23,11 +23,21 @@ RESTORABLE = {
     "source": {"type": "postgresql", "connection": {"host": "p", "secretRef": "login"}},
     "destination": {"bucket": "backups", "secretRef": {"name": "backup-store"}},
 }
+OF_EARLIER = {
+    "app.kubernetes.io/component": "database",
+    "app.kubernetes.io/version": "16",
+}
 SEEN = Observed(
     found={
         (BACKUP, "restore", ANOTHER): [
             {"metadata": {"name": ANOTHER, "namespace": "default"}, "spec": RESTORABLE}
-        ]
+        ],
+        (CLAIM, "instance", "upgraded"): [
+            {
+                "metadata": {"name": "data-upgraded-0", "uid": "1", "labels": OF_EARLIER},
+                "spec": {"resources": {"requests": {"storage": "10Gi"}}},
+            }
+        ],
     },
     settings={"registry": REGISTRY},
     served=frozenset(each for kind in planned_kinds() for each in kind.optional),
@@ -41,7 +51,11 @@ RESTORED = {
     "metadata": {"name": "restored", "namespace": NAMESPACE},
     "spec": {"restoreFrom": {"backup": ANOTHER, "at": "2026-11-20T02:00:00Z"}},
 }
-CASES = (*cases(), Case(POSTGRESQL, RESTORED))
+UPGRADED = {
+    "metadata": {"name": "upgraded", "namespace": NAMESPACE},
+    "spec": {"version": "17", "majorUpgrade": "Reversible"},
+}
+CASES = (*cases(), Case(POSTGRESQL, RESTORED), Case(POSTGRESQL, UPGRADED))
 
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)

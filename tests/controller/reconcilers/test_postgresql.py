@@ -224,13 +224,14 @@ def test_each_step_waits_for_the_one_before(
 ) -> None:
     """Credentials, the database once it has them, Services once the primary answers, then the rest."""
     plan = planned(children=children, found=found, storage="1Gi")
-    nothing_to_do = ["storage", "restore", "users and databases", "backups"]
+    nothing_to_do = ["upgrade", "storage", "restore", "users and databases", "backups"]
     nothing_to_do += ["removal of volumes"]
     assert sorted(holding(plan)) == sorted([*holds, *nothing_to_do])
     assert plan.status.to_api()["phase"] == phase
     assert plan.requeue_after == timedelta(minutes=5)
     assert {step.name: (step.depends_on, step.failed_to) for step in plan.steps} == {
         "credentials": ((), "failed to create credentials"),
+        "upgrade": (("credentials",), "failed to upgrade"),
         "database": (("credentials",), "failed to create database"),
         "service": (("database",), "failed to create service"),
         "storage": (("service",), "failed to grow storage"),
@@ -521,55 +522,6 @@ def test_instances_that_do_not_run_are_reported_with_their_state() -> None:
     )
 
 
-OLD = [pod(account="default"), pod(name="shop-1", account="default")]
-FIRST_NEW = [pod(), pod(name="shop-1", account="default")]
-ROLLING = {"type": "RollingUpdate"}
-DEFAULTED = {**ROLLING, "rollingUpdate": {"partition": 0}}
-HOLD = {**ROLLING, "rollingUpdate": {"partition": 5}}
-ON_DELETE = {"type": "OnDelete"}
-
-
-@pytest.mark.parametrize(
-    ("pods", "led", "before", "after", "deleted"),
-    [
-        ([], False, DEFAULTED, ROLLING, []),
-        ([pod(), pod(name="shop-1")], False, DEFAULTED, ROLLING, []),
-        (OLD, False, DEFAULTED, HOLD, []),
-        (OLD, False, HOLD, ON_DELETE, []),
-        (OLD, False, ON_DELETE, ON_DELETE, ["shop-0"]),
-        # A lock of before a return to the earlier release counts for nothing.
-        (OLD, True, ON_DELETE, ON_DELETE, ["shop-0"]),
-        (FIRST_NEW, False, ON_DELETE, ON_DELETE, []),
-        (FIRST_NEW, True, ON_DELETE, ROLLING, []),
-    ],
-)
-def test_the_primary_of_an_earlier_release_is_taken_over_first(
-    pods: list[JsonObject], led: bool, before: JsonObject, after: JsonObject, deleted: list[str]
-) -> None:
-    """A standby without a leader would make itself a second primary: it waits until there is one."""
-    stored = stateful_set(len(pods))
-    stored["spec"]["template"] = {"spec": {"serviceAccountName": "shop-gatewright-patroni"}}
-    stored["spec"]["updateStrategy"] = before
-    plan = planned(children=[stored], found=[*pods, *([LED] if led else [])])
-    (object,) = made(plan, "StatefulSet")
-    assert object["spec"]["updateStrategy"] == after
-    deletes = [each for each in writes(plan, "database") if isinstance(each, Delete)]
-    assert [each.reference.name for each in deletes] == deleted
-
-
-def test_the_old_primary_stays_until_its_successor_has_patroni() -> None:
-    """The StatefulSet controller would create it again from the old template."""
-    old = stateful_set()
-    old["spec"]["template"] = {"spec": {}}
-    unseen = stateful_set()
-    unseen["spec"]["template"] = {"spec": {"serviceAccountName": "shop-gatewright-patroni"}}
-    unseen["metadata"]["generation"] = 2
-    for stored in (old, unseen):
-        stored["spec"]["updateStrategy"] = ON_DELETE
-        plan = planned(children=[stored], found=[pod(account="default")])
-        assert not [each for each in writes(plan, "database") if isinstance(each, Delete)]
-
-
 def test_slices_of_the_earlier_selector_are_deleted() -> None:
     """No controller deletes them, and they would lead to an instance that is no primary."""
 
@@ -688,8 +640,9 @@ def test_labels_are_on_everything() -> None:
             {"version": "15"},
             [],
             [claim("10Gi")],
-            "spec.version: 15; the data is of PostgreSQL 14, and upgrades are not supported. Set it back to 14, and "
-            "restore a Backup into a new PostgreSQL by spec.restoreFrom",
+            "spec.version: 15; the data is of PostgreSQL 14, and spec.majorUpgrade is Refused. Set it back to 14, or "
+            "set spec.majorUpgrade to Reversible for an upgrade in place, or restore a Backup into a new PostgreSQL by "
+            "spec.restoreFrom",
         ),
         (
             {"storage": "1Gi", "storageClassName": "slow"},

@@ -14,7 +14,8 @@ app}]`.
 Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups, of 37
          where they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; a
          database's owner that is not in `users`; `schedule: "0 25 * * *"`; a request of resources
-         above its limit; an earlier `version` than that of its data in `status.version`; a
+         above its limit; an earlier `version` than that of its data in `status.version`, except
+         `status.previousVersion` after an upgrade; a
          `restoreFrom` that is added or changed later; `parameters: {work_memory: 16MB}`, which
          PostgreSQL does not have; `synchronous: Required` with two instances.
 Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day
@@ -48,7 +49,8 @@ def validate(request: Request, params: Params) -> Violations:
         limits.append(STORED if backup.is_set("destination") else DUMPS)
     yield from judge_name(request, *limits, label=LABEL)
     version, data = spec.string("version"), request.string("status.version")
-    if version and data and (refused := denial("postgresql", version, data)):
+    is_return = version == request.string("status.previousVersion")
+    if version and data and not is_return and (refused := denial("postgresql", version, data)):
         yield Violation("spec.version", version, *refused)
     yield from judge_fields(spec)
     yield from judge_dumps(backup)
