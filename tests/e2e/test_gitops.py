@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,24 +82,28 @@ def differences(
     laptop.kubectl("apply", *tool.apply, "-f", "-", input=listed(objects))
     for mode in tool.modes:
         for object in objects:
-            answer = compare(mode, object, **ignore)
-            for _ in range(10):
-                if not answer["Modified"] or not written_between(answer):
-                    break
-                answer = compare(mode, object, **ignore)
+            answer = settled(partial(compare, mode, object, **ignore))
             if answer["Modified"]:
                 changes = jsonpatch.make_patch(answer.get("Live"), answer.get("Predicted")).patch
                 found[f"{mode} {object['kind']}/{object['metadata']['name']}"] = changes
     return found
 
 
-def written_between(answer: JsonObject) -> bool:
-    """Return whether somebody else, such as a controller, changed the object during a comparison."""
-    versions = {
-        (answer.get(state) or {}).get("metadata", {}).get("resourceVersion")
-        for state in ("Live", "Predicted")
-    }
-    return len(versions) == 2 and None not in versions
+def settled(compare: Callable[[], JsonObject]) -> JsonObject:
+    """Return an answer; a difference only of a live object that nobody else changes meanwhile."""
+    answer = compare()
+    for _ in range(10):
+        again = compare() if answer["Modified"] else answer
+        if version_of(again) == version_of(answer):
+            return again
+        answer = again
+    return answer
+
+
+def version_of(answer: JsonObject) -> str | None:
+    """Return the version of the live object that was compared."""
+    live = answer.get("Live") or {}
+    return live.get("metadata", {}).get("resourceVersion")
 
 
 def listed(objects: list[JsonObject]) -> JsonObject:
