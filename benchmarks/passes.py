@@ -61,7 +61,7 @@ async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
     controller.reconcile = counted
     async with asyncio.TaskGroup() as group:
         group.create_task(runtime.run(stop))
-        await controller.synced()
+        await controller.wait_synced()
         requests += [ReconcileRequest.of(key) for key in runtime.caches.of(WEBAPP.resource)]
         rates = {}
         for name, once in {"reconciles": reconciles, "passes": passes}.items():

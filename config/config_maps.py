@@ -12,7 +12,7 @@ import orjson
 from config.api.appconfig import AppEnvironment
 from config.api.formats import DATA_KEY, DNS_NAME
 from config.api.voteconfig import Option
-from config.templates import rendered
+from config.templates import render_values
 
 MAX_BYTES = 1_048_576  # bytes of all values
 MAX_NAME = 253
@@ -65,7 +65,7 @@ def settings(
     faults += _key_faults("config", config)
     faults += _key_faults("values", values)
     about = {"application": application, "namespace": namespace}
-    data, wrong = rendered(config, about | {"environment": environment})
+    data, wrong = render_values(config, about | {"environment": environment})
     faults += ((f"spec.config[{key[:64]}]", text) for key, text in wrong)
     for key in sorted(values):
         path, by_environment = f"spec.values[{key[:64]}]", values[key]
@@ -76,7 +76,7 @@ def settings(
             faults.append((path, rule))
     for other in ENVIRONMENTS:
         templates = {key: each[at] for key, each in values.items() if (at := _in(each, other))}
-        done, wrong = rendered(templates, about | {"environment": other})
+        done, wrong = render_values(templates, about | {"environment": other})
         faults += (
             (f"spec.values[{key[:64]}].{_in(values[key], other)}", text) for key, text in wrong
         )

@@ -133,7 +133,7 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
             "statusReplicasPath": about.scale.ready,
             "labelSelectorPath": about.scale.selector,
         }
-    whole = without_item_defaults(explained(schema(kind)))
+    whole = without_item_defaults(explain_defaults(schema(kind)))
     if "status" in whole["properties"]:
         # Until the controller has read a new object, tools that wait (kstatus: helm, Flux) see that
         # its status is not current.
@@ -168,15 +168,15 @@ def schema(kind: type[CustomResource]) -> JsonObject:
     return schema
 
 
-def explained(schema: JsonObject) -> JsonObject:
+def explain_defaults(schema: JsonObject) -> JsonObject:
     """Repeat each default in the description: `kubectl explain` shows no defaults otherwise."""
     within: JsonObject = {
-        key: explained(schema[key])
+        key: explain_defaults(schema[key])
         for key in ("items", "additionalProperties")
         if isinstance(schema.get(key), dict)
     }
     if properties := schema.get("properties"):
-        within["properties"] = {name: explained(each) for name, each in properties.items()}
+        within["properties"] = {name: explain_defaults(each) for name, each in properties.items()}
     default, text = schema.get("default"), schema.get("description", "")
     if isinstance(default, str | int) and default != "" and "default" not in text.lower():
         value = json.dumps(default)

@@ -8,7 +8,7 @@ from config.crds import kinds, schema
 from kube.resource import JsonObject
 
 
-def defaulted(object: dict[str, Any]) -> dict[str, Any]:
+def fill_crd_defaults(object: dict[str, Any]) -> dict[str, Any]:
     """Return one of Gatewright's custom resources with its CRD's defaults.
 
     Any other object unchanged.

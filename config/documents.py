@@ -149,7 +149,7 @@ def read_documents(path: Path) -> Iterator[Document]:
     """
     try:
         with path.open("rb") as file:
-            data = _bounded(file, printable(path))
+            data = _read_bounded(file, printable(path))
     except OSError as error:
         raise DocumentError(f"{printable(path)}: {error.strerror or error}") from None
     yield from parse_documents(data, os.fsencode(path).decode(errors="backslashreplace"))
@@ -193,10 +193,10 @@ def read_stdin() -> Iterator[Document]:
     """
     if sys.stdin is None:
         raise DocumentError("<stdin>: standard input is closed")
-    yield from parse_documents(_bounded(sys.stdin.buffer, "<stdin>"), "<stdin>")
+    yield from parse_documents(_read_bounded(sys.stdin.buffer, "<stdin>"), "<stdin>")
 
 
-def _bounded(file: BinaryIO, source: str) -> bytes:
+def _read_bounded(file: BinaryIO, source: str) -> bytes:
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise DocumentError(f"{source}: larger than {MAX_BYTES >> 20} MiB; split it")

@@ -28,7 +28,7 @@ class TextEdit:
     text: str
 
 
-def edited(text: str, edits: Iterable[TextEdit]) -> str:
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """Return a text with all edits, whose places are those in the text before any of them.
 
     A text with CRLF gets no other line ends.
@@ -40,7 +40,7 @@ def edited(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
-def changed(value: Any, path: Sequence[PathElement], new: Any) -> Any:
+def replace_at(value: Any, path: Sequence[PathElement], new: Any) -> Any:
     """Return a value with `new` at `path`; None removes the field, and objects that become empty.
 
     The index after the last item of a list adds an item.
@@ -52,12 +52,13 @@ def changed(value: Any, path: Sequence[PathElement], new: Any) -> Any:
         return [*value, new]
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return [
-            changed(item, rest, new) if index == step else item for index, item in enumerate(value)
+            replace_at(item, rest, new) if index == step else item
+            for index, item in enumerate(value)
         ]
     if not isinstance(value, dict | None) or isinstance(step, int):
         raise EditError("no such field")
     found = value or {}
-    inner = changed(found.get(step), rest, new) if rest else new
+    inner = replace_at(found.get(step), rest, new) if rest else new
     if inner is None or (new is None and inner == {}):
         return {key: each for key, each in found.items() if key != step}
     return {**found, step: inner}
@@ -83,7 +84,7 @@ class EditableText:
                 continue
             is_last = depth == len(path) - 1 and new is not None
             if isinstance(node, yaml.SequenceNode) and is_last and 0 < len(node.value) == step:
-                return self._appended(node, new)
+                return self._append(node, new)
             if not isinstance(node, yaml.MappingNode):
                 if new is not None and _is_null(node):
                     return self._replace(node, None, _nest(path[depth:], new))
@@ -121,7 +122,7 @@ class EditableText:
                 break
             of_step = ((key, each) for key, each in node.value if key.value == step)
             key, below = next(of_step, (None, None))
-            with_change = changed(inner, rest, new) if rest else new
+            with_change = replace_at(inner, rest, new) if rest else new
             if key is None and with_change is not None:
                 return self._insert(node, str(step), with_change)
             if key is None or below is None:
@@ -169,7 +170,7 @@ class EditableText:
             lines = [line[step:] for line in written[1:-1]]
         return "".join(f"{self._newline}{indent}{line}" for line in lines)
 
-    def _appended(self, items: yaml.SequenceNode, new: Any) -> TextEdit:
+    def _append(self, items: yaml.SequenceNode, new: Any) -> TextEdit:
         end = self.end(items.value[-1])
         if items.flow_style:
             return TextEdit(end, end, f", {self._flow(new)}")

@@ -10,7 +10,7 @@ class ModuleError(ValueError):
     """An unusable module; the message names its file or entry point, and the error."""
 
 
-def imported(load: Callable[[], object], where: str) -> object:
+def import_named(load: Callable[[], object], where: str) -> object:
     """Return what `load` imports. Raises ModuleError, naming `where`, if the import fails."""
     try:
         return load()

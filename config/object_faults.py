@@ -99,7 +99,7 @@ class _Walk:
         for name, item in value.items():
             below = f"{path}.{name}" if path else name
             if name in known:
-                code = _sized(name, known[name]) if is_native else known[name]
+                code = _with_size(name, known[name]) if is_native else known[name]
                 yield from self.faults(item, code, below)
             else:
                 fix = _suggestion(name, known, "Remove it")
@@ -140,7 +140,7 @@ def _suggestion(word: str, known: Iterable[str], otherwise: str) -> str:
     return f"D{suggestion.removeprefix('; d')}" if is_close else otherwise
 
 
-def _sized(name: str, code: str) -> str:
+def _with_size(name: str, code: str) -> str:
     """Return the code of a field of a built-in type, with the size of its integer."""
     if code == "" and name in INT_OR_STRING:
         return ":int-or-string"

@@ -95,7 +95,7 @@ def parse_quantity(text: str) -> Quantity:
     return Quantity(-millis if exact.value < 0 else millis, text)
 
 
-def written(millis: int) -> Quantity:
+def format_quantity(millis: int) -> Quantity:
     """Return a number of thousandths as the shortest usual quantity."""
     if millis % MILLI:
         return parse_quantity(f"{millis}m")

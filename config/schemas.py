@@ -237,7 +237,7 @@ class CustomTypes:
     @classmethod
     def of(cls, objects: Iterable[Any]) -> "CustomTypes":
         """Return the types of the CustomResourceDefinitions among the objects."""
-        return cls._of(_defined(objects))
+        return cls._of(_defined_schemas(objects))
 
     @classmethod
     def of_openapi(cls, schemas: Iterable[Any]) -> "CustomTypes":
@@ -301,7 +301,7 @@ def _defaults(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mappi
             yield from _defaults(subschema, path)
 
 
-def _defined(objects: Iterable[Any]) -> Iterator[tuple[str, JsonObject]]:
+def _defined_schemas(objects: Iterable[Any]) -> Iterator[tuple[str, JsonObject]]:
     """Yield `apiVersion/kind` and schema of each version of the CustomResourceDefinitions."""
     for object in objects:
         match object:

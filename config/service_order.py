@@ -50,7 +50,9 @@ def faults_of(
     return faults
 
 
-def ordered(services: Sequence[tuple[str, Sequence[str]]], faults: Collection[int]) -> list[int]:
+def order_services(
+    services: Sequence[tuple[str, Sequence[str]]], faults: Collection[int]
+) -> list[int]:
     """Return the places of the services, each after those that it depends on."""
     names = list(TopologicalSorter(_graph(services, faults)).static_order())
     ranks = {name: rank for rank, name in enumerate(names)}

@@ -31,7 +31,7 @@ class TemplateError(ValueError):
     """A value cannot be rendered; the message has the reason."""
 
 
-def rendered(
+def render_values(
     values: Mapping[str, str], variables: Mapping[str, str]
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return the values that could be rendered, and the errors of the others, each with its key.

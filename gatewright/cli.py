@@ -111,10 +111,10 @@ def added_commands() -> dict[str, EntryPoint]:
 
 def load_command(entry: EntryPoint) -> click.Command:
     """Import the command of an entry point. Raises ModuleError if it is none."""
-    from config.modules import ModuleError, imported
+    from config.modules import ModuleError, import_named
 
     where = f"entry point {entry.name} ({entry.value})"
-    command = imported(entry.load, where)
+    command = import_named(entry.load, where)
     if not isinstance(command, click.Command):
         raise ModuleError(f"{where}: not a command; it must name a click.Command")
     return command

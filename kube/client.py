@@ -81,7 +81,7 @@ class Client(Discovery):
         limit = selection.get("limit", PAGE)
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
         while True:
-            query = selected(selection) | {"limit": limit, "continue": token}
+            query = selector_query(selection) | {"limit": limit, "continue": token}
             path = target(resource.path(namespace), query)
             most = None if limit == 1 else MAX_PAGE_BYTES
             try:
@@ -102,7 +102,7 @@ class Client(Discovery):
         """Create an object; AlreadyExists if its name is taken."""
         path = resource.path(object["metadata"].get("namespace"))
         return await self._write(
-            "POST", path, typed(resource, object), manager=field_manager, dry_run=dry_run
+            "POST", path, with_type(resource, object), manager=field_manager, dry_run=dry_run
         )
 
     async def replace(
@@ -120,7 +120,7 @@ class Client(Discovery):
         """
         path = path_of(resource, object, subresource)
         return await self._write(
-            "PUT", path, typed(resource, object), manager=field_manager, dry_run=dry_run
+            "PUT", path, with_type(resource, object), manager=field_manager, dry_run=dry_run
         )
 
     async def patch(
@@ -156,7 +156,7 @@ class Client(Discovery):
         With a `metadata.uid`: Conflict if the object of this name has another uid.
         """
         path = path_of(resource, object, subresource)
-        body = typed(resource, object)
+        body = with_type(resource, object)
         return await self._write("PATCH", path, body, APPLY_PATCH, field_manager, force, dry_run)
 
     async def delete(
@@ -199,12 +199,12 @@ class Client(Discovery):
         )
 
 
-def selected(selection: Selection) -> dict[str, object]:
+def selector_query(selection: Selection) -> dict[str, object]:
     """Return the selectors in the query of a list or a watch."""
     return {"labelSelector": selection.get("labels"), "fieldSelector": selection.get("fields")}
 
 
-def typed(resource: Resource, object: JsonObject) -> JsonObject:
+def with_type(resource: Resource, object: JsonObject) -> JsonObject:
     """Return an object with apiVersion and kind, which the server requires."""
     return {"apiVersion": resource.api_version, "kind": resource.kind, **object}
 

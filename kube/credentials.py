@@ -20,7 +20,7 @@ async def load(
 
     Raises CredentialsError with the files that were tried and their errors.
     """
-    files = [kubeconfig] if kubeconfig else configured(environment)
+    files = [kubeconfig] if kubeconfig else kubeconfig_files(environment)
     if files:
         # Imported here: YAML is 7 % of the import time, and a Pod has no kubeconfig.
         from kube import kubeconfig as kubeconfigs
@@ -34,7 +34,7 @@ async def load(
     )
 
 
-def configured(environment: Mapping[str, str]) -> list[Path]:
+def kubeconfig_files(environment: Mapping[str, str]) -> list[Path]:
     """Return the kubeconfig files of $KUBECONFIG that exist, or the one in the home directory."""
     if listed := environment.get("KUBECONFIG"):
         files = [Path(name).expanduser() for name in listed.split(os.pathsep) if name]

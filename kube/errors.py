@@ -144,9 +144,9 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
     if kind is Gone and (token := (fields.get("metadata") or {}).get("continue")):
         details["continue"] = token
     if kind in (BadRequest, Invalid):
-        message = unquoted(message)
+        message = remove_quoted(message)
         causes = [
-            cause | {"message": unquoted(cause.get("message", ""))}
+            cause | {"message": remove_quoted(cause.get("message", ""))}
             for cause in details.get("causes") or []
         ]
         details["causes"] = causes
@@ -170,6 +170,6 @@ def is_of_ended_namespace(error: BaseException) -> bool:
     return is_gone or isinstance(error, NamespaceTerminating)
 
 
-def unquoted(message: str) -> str:
+def remove_quoted(message: str) -> str:
     """Return a message without a quoted object, which may contain secrets."""
     return re.sub(r"\{.*\}", "{…}", message, flags=re.DOTALL).partition('{"')[0]

@@ -181,7 +181,7 @@ class Store:
         self.synced.set()
         self._note_served(True)
 
-    def vanished(self) -> None:
+    def remove_all(self) -> None:
         """Remove everything: the API server no longer serves the resource."""
         self.begin_listing()
         self._forget_unfound()
@@ -198,7 +198,7 @@ class Store:
         is_known = old is not None and old.resource_version == int(metadata["resourceVersion"])
         if is_known and self._unfound is None:
             return
-        kept = self._kept(key, object)
+        kept = self._reduce(key, object)
         if kept is None and key in self._omitted:
             self._notify(key, self._drop(key), entry_of(object))
             return
@@ -229,7 +229,7 @@ class Store:
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
 
-    def _kept(self, key: str, object: JsonObject) -> JsonObject | None:
+    def _reduce(self, key: str, object: JsonObject) -> JsonObject | None:
         """Return what is kept of an object."""
         kept = self._keep(object)
         if kept is object or not self._on_request(object):

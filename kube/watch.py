@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Never, Unpack
 
 from kube.backoff import Backoff
-from kube.client import METADATA, Client, Selection, selected
+from kube.client import METADATA, Client, Selection, selector_query
 from kube.errors import ApiError, Forbidden, Gone, NotFound, ServerError, TooManyRequests, error_for
 from kube.resource import JsonObject, Resource, target
 from kube.store import Store
@@ -84,7 +84,7 @@ class Watch:
                     # A Role in one namespace has no rights on cluster-scoped objects.
                     if self.optional and not self.resource.namespaced:
                         self._must_list = True
-                        self.store.vanished()
+                        self.store.remove_all()
                     raise
             except ApiError as error:
                 if isinstance(error, Gone | NotFound):
@@ -124,7 +124,7 @@ class Watch:
         """
         is_known = self.store.known.is_set() and self.store.absent
         if not is_known and not await self._client.serves(self.resource):
-            self.store.vanished()
+            self.store.remove_all()
 
     async def _list(self) -> None:
         version = 0
@@ -133,7 +133,7 @@ class Watch:
             async for page in self._client.pages(self.resource, self._namespace, **self._selection):
                 self._hear()
                 for number, object in enumerate(page, start=1):
-                    self.store.put(identified(object))
+                    self.store.put(require_identity(object))
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
                 version = page.version
@@ -152,7 +152,7 @@ class Watch:
         started = self._monotonic()
         heard = happened = False
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
-        query |= {"resourceVersion": self.store.resource_version, **selected(self._selection)}
+        query |= {"resourceVersion": self.store.resource_version, **selector_query(self._selection)}
         accept = METADATA if self._selection.get("metadata_only") else JSON
         path = target(self.resource.path(self._namespace), query)
         async with self._client.lines(path, accept) as stream:
@@ -247,7 +247,7 @@ def event_in(line: bytes) -> tuple[str, JsonObject]:
     """
     match decode(line):
         case {"type": "ADDED" | "MODIFIED" | "DELETED" as kind, "object": object}:
-            return kind, identified(object)
+            return kind, require_identity(object)
         case {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str()}} as object}:
             return "BOOKMARK", object
         case {"type": "ERROR", "object": dict() as status}:
@@ -255,7 +255,7 @@ def event_in(line: bytes) -> tuple[str, JsonObject]:
     raise ServerError(200, "NotAnEvent", "a line of the watch is not an event")
 
 
-def identified(object: JsonObject) -> JsonObject:
+def require_identity(object: JsonObject) -> JsonObject:
     """Return an object that has an identity; raises ServerError for anything else."""
     match object:
         case {"metadata": {"name": str(), "uid": str(), "resourceVersion": str()}}:

@@ -83,7 +83,7 @@ class Known:
             look_up = LOOK_UPS[look_up_name]
             if look_up.includes(kind):
                 there = objects.setdefault("" if look_up.everywhere else namespace, {})
-                there[kind[1], namespace, name] = look_up.shaped(object, namespace)
+                there[kind[1], namespace, name] = look_up.used_part(object, namespace)
         match object:
             case {
                 "spec": {"group": str(group), "names": {"kind": str(of), "plural": str(plural)}},

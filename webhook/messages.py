@@ -65,7 +65,7 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
         if room_for_causes >= 0:
             causes.append({"reason": outcome.policy, "message": text, "field": path})
     code = min({_code(outcome) for outcome, _ in denials})
-    numbers = ", ".join([counted(number, noun) for noun, number in counts.items() if number])
+    numbers = ", ".join([count_noun(number, noun) for noun, number in counts.items() if number])
     return {
         "status": "Failure",
         "code": code,
@@ -132,7 +132,7 @@ def warnings(verdict: Verdict) -> list[str]:
         for line in lines[:WARNINGS_LEFT]
     ]
     more = len(found) - len(cut)
-    return [*cut, *[f"and {counted(more, 'more warning')}"] * bool(more)]
+    return [*cut, *[f"and {count_noun(more, 'more warning')}"] * bool(more)]
 
 
 def _find_warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
@@ -188,6 +188,6 @@ def _audit_lines(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
             yield "mutated-by", policy, len(policy) + PUNCTUATION
 
 
-def counted(number: int, noun: str, ending: str = "s") -> str:
+def count_noun(number: int, noun: str, ending: str = "s") -> str:
     """Return a number with its noun: `1 fix`; with the ending of the plural `es`, `2 fixes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}{ending}"

@@ -121,7 +121,7 @@ def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> R
     """Return the request of a review with its objects and look-ups. Raises as `read`."""
     object, operation = attributes.sent.object, attributes.operation
     if type(object) is msgspec.Raw:
-        object = loaded(object)
+        object = decode_part(object)
     object = _check(attributes, object, "object")
     if object is None and operation in ("CREATE", "UPDATE"):
         text = f"request.object: missing; {operation} needs it"
@@ -130,7 +130,7 @@ def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> R
     if old == NULL:
         old = None
     elif operation != "UPDATE" or DELETION_TIMESTAMP in old:
-        old = _check(attributes, loaded(old), "oldObject")
+        old = _check(attributes, decode_part(old), "oldObject")
     return Request(attributes, object, old, looked_up)
 
 
@@ -139,7 +139,7 @@ def sent_object(attributes: Attributes, max_bytes: int) -> dict[str, Any]:
     object = None if attributes.sent is None else attributes.sent.object
     if type(object) is msgspec.Raw:
         try:
-            object = loaded(object) if len(bytes(object)) <= max_bytes else None
+            object = decode_part(object) if len(bytes(object)) <= max_bytes else None
         except NotAReviewError:
             object = None  # the request is denied for it
     return object if isinstance(object, dict) else {}
@@ -163,7 +163,7 @@ def attributes(body: bytes) -> Attributes:
     Raises as `read`.
     """
     sort: type[Review[Any]] = _AdmissionReview if len(body) <= MAX_WHOLE else _LargeReview
-    sent: _AdmissionRequest = decoded(body, sort, API_VERSION, KIND)
+    sent: _AdmissionRequest = decode_review(body, sort, API_VERSION, KIND)
     if sent.operation not in OPERATIONS:
         known = ", ".join(sorted(OPERATIONS))
         raise MalformedRequestError(sent.uid, f"request.operation: must be one of {known}")
@@ -189,7 +189,7 @@ def attributes(body: bytes) -> Attributes:
     )
 
 
-def decoded(
+def decode_review(
     body: bytes, review_type: type[Review[IdentifiedT]], api_version: str, kind: str
 ) -> IdentifiedT:
     """Return the request of a review. Raises NotAReviewError if it has no uid, else as `read`."""
@@ -200,7 +200,7 @@ def decoded(
         message = f"{path.rstrip('`') or 'the body'}: {text}"
         if review_type is IDENTIFIED:
             raise NotAReviewError(message) from None
-        uid = decoded(body, IDENTIFIED, api_version, kind).uid
+        uid = decode_review(body, IDENTIFIED, api_version, kind).uid
         raise MalformedRequestError(uid, message) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
@@ -215,7 +215,7 @@ def decoded(
     return review.request
 
 
-def loaded(value: bytes | msgspec.Raw) -> Any:
+def decode_part(value: bytes | msgspec.Raw) -> Any:
     """Decode a part of a body. Raises NotAReviewError if it is not JSON."""
     try:
         return msgspec.json.decode(value)

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from gatewright.tools.migrate.constraints import CONSTRAINTS
 from gatewright.tools.migrate.gatekeeper import CEL_ENGINE
 from tests.gatewright.tools.migrate.constraint_cases import RECORDED, case_of, compare
@@ -38,7 +38,7 @@ def main() -> None:
                 verdicts[seed] = "".join("d" if each else "a" for each in theirs)
         template["metadata"] = {"name": template["metadata"]["name"]}
         found[kind] = {"template": template, "verdicts": verdicts}
-    RECORDED.write_text(written(found))
+    RECORDED.write_text(to_yaml(found))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def convert(object: JsonObject, desired: str) -> JsonObject:
     }
 
 
-def stored(object: JsonObject) -> JsonObject:
+def to_stored_version(object: JsonObject) -> JsonObject:
     """Return an object in its stored version.
 
     An object of a kind with a single version unchanged.

@@ -39,7 +39,7 @@ from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.errors import ApiError, Forbidden, Invalid, NotFound
 from webhook.engine import Engine
-from webhook.policy_sets.admission_policies import joined
+from webhook.policy_sets.admission_policies import join_policies
 from webhook.registries.cache import ImageLookUps
 
 FIELD_MANAGER = "gatewright-audit"
@@ -127,11 +127,11 @@ class Audit:
         for resource, error in lister.unread.items():
             log.warning("%s cannot be audited: %s", resource.plural, error)
         self.totals = totals(judge.engine, found, number)
-        self._metrics.judged(found.violations, number)
+        self._metrics.set_violations(found.violations, number)
         self._on_judged()
         written = await self._report(found, lister, now)
         seconds = time.monotonic() - began
-        self._metrics.finished(seconds, None if lister.unread or written is None else self._now())
+        self._metrics.record_end(seconds, None if lister.unread or written is None else self._now())
         fields = {"objects": number, "violating": found.number, "seconds": round(seconds, 1)}
         if written is not None:
             fields |= {"applied": len(written.apply), "deleted": len(written.delete)}
@@ -152,7 +152,7 @@ class Audit:
             for native in natives:
                 for path, text in native.faults:
                     log.warning("%s is not audited: %s: %s", native.document.source, path, text)
-            engine = joined(engine, (policy for each in natives for policy in each.policies))
+            engine = join_policies(engine, (policy for each in natives for policy in each.policies))
         # In a thread: the first engine of thousands of policies takes a second, later ones use it.
         self._counting = await asyncio.to_thread(engine.counting_exceptions, self._counting)
         return await asyncio.to_thread(ObjectJudge, self._counting, known, now)

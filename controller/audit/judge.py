@@ -8,7 +8,7 @@ from kube.resource import JsonObject, group_kind, group_version
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.containers import CONTAINER_LISTS
 from webhook.engine.image_look_ups import RUNNING
-from webhook.engine.images import parsed
+from webhook.engine.images import try_parse_image
 from webhook.engine.kinds import NAMESPACES, OURS, Kind
 from webhook.known import Known
 
@@ -111,7 +111,7 @@ def running_digests(pod: JsonObject) -> dict[str, str]:
     for name in CONTAINER_LISTS:
         for container_status in pod.get("status", {}).get(f"{name[:-1]}Statuses") or ():
             # docker's have a prefix: docker-pullable://
-            image = parsed(container_status.get("imageID", "").rpartition("://")[2])
+            image = try_parse_image(container_status.get("imageID", "").rpartition("://")[2])
             if image is not None and image.digest:
                 found[container_status["name"]] = image.digest
     return found

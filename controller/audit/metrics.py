@@ -40,7 +40,7 @@ class AuditMetrics:
             registry=registry,
         )
 
-    def judged(self, violations: Mapping[tuple[str, str, str], int], objects: int) -> None:
+    def set_violations(self, violations: Mapping[tuple[str, str, str], int], objects: int) -> None:
         """Set the violations by policy, namespace and severity, found in `objects` objects."""
         self._violations.clear()
         ordered = sorted(violations.items(), key=lambda item: (-item[1], item[0]))
@@ -50,7 +50,7 @@ class AuditMetrics:
             )
         self._objects.set(objects)
 
-    def finished(self, seconds: float, succeeded: datetime | None) -> None:
+    def record_end(self, seconds: float, succeeded: datetime | None) -> None:
         """Record the end of an audit that took `seconds`.
 
         `succeeded` is its time, or None if something failed.

@@ -96,7 +96,7 @@ def changes(
     kept = judged.worst[: max(judged.max_reports - staying, 0)]
     desired = {(each.namespace, each.uid): each for each in kept}
     if len(kept) < judged.number:
-        desired["", TRUNCATED] = truncated(judged, kept)
+        desired["", TRUNCATED] = summarise_truncated(judged, kept)
     apply = (
         report
         for key, report in desired.items()
@@ -108,7 +108,7 @@ def changes(
     return ReportChanges(tuple(apply), tuple(obsolete))
 
 
-def truncated(judged: Violators, kept: Collection[ObjectResults]) -> ObjectResults:
+def summarise_truncated(judged: Violators, kept: Collection[ObjectResults]) -> ObjectResults:
     """Return the summary report with the number of objects whose reports are left out.
 
     It has a result for all of them, and one for each policy.

@@ -13,7 +13,7 @@ import pkgutil
 from functools import cache
 from typing import Any
 
-from config.modules import ModuleError, imported
+from config.modules import ModuleError, import_named
 from controller.runtime.kind import PlannedKind
 
 GROUP = "gatewright.kinds"  # entry points of installed packages: each a PlannedKind
@@ -65,7 +65,7 @@ def added_kinds() -> tuple[tuple[str, PlannedKind[Any]], ...]:
         importlib.metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)
     ):
         where = f"entry point {entry.name} ({entry.value})"
-        kind = imported(entry.load, where)
+        kind = import_named(entry.load, where)
         if not isinstance(kind, PlannedKind):
             raise ModuleError(
                 f"{where}: not a PlannedKind; it must name one, such as "

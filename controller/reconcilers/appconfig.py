@@ -25,8 +25,8 @@ from controller.reconcilers.rolling import (
     READS,
     SECRETS,
     WORKLOADS,
-    refused,
-    rolled,
+    plan_refusal,
+    plan_rolling,
 )
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import Observed, Plan, Problem, incomplete
@@ -46,12 +46,12 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `appconfig`, given what was `observed`."""
     spec = appconfig.spec
     if not spec.application:
-        return refused(appconfig.status, incomplete("spec.application"))
+        return plan_refusal(appconfig.status, incomplete("spec.application"))
     environment: str | None = spec.environment
     if environment == FROM_NAMESPACE:
         environment = environment_of(appconfig.namespace, _labels(appconfig.namespace, observed))
     if environment is None:
-        return refused(appconfig.status, _unknown_environment(appconfig.namespace))
+        return plan_refusal(appconfig.status, _unknown_environment(appconfig.namespace))
     values = {key: each.to_api() for key, each in spec.values.items()}
     data, faults = settings(spec.application, environment, appconfig.namespace, spec.config, values)
     references = {key: each.to_api() for key, each in spec.secrets.items()}
@@ -59,10 +59,10 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
     if faults:
         shown = [f"{path}: {text}" for path, text in faults[:MAX_FAULTS]]
         more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
-        return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
+        return plan_refusal(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
     origin = ORIGIN | {entry("data", key): entry("spec.values", key) for key in spec.values}
     name = config_map_name(spec.application)
-    planned = rolled(
+    planned = plan_rolling(
         appconfig, appconfig.status, name, data, origin, observed, now, secrets=spec.secrets
     )
     if not any(step.name == CONFIG_MAP.kind and step.ready for step in planned.steps):

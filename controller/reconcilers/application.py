@@ -58,7 +58,7 @@ def origins(container: str, fields: Mapping[str, str]) -> Origins:
     )
 
 
-def applied(application: Application, origins: Origins) -> tuple[Apply, Apply]:
+def plan_application(application: Application, origins: Origins) -> tuple[Apply, Apply]:
     """Return the Deployment and the Service."""
     initial = {"spec.replicas": application.replicas} if application.autoscaled else {}
     return (

@@ -40,7 +40,7 @@ class Scaling(NamedTuple):
     conditions: Sequence[Condition] = ()
     problem: Problem | None = None
 
-    def desired(self, deployment: JsonObject | None) -> int:
+    def desired_replicas(self, deployment: JsonObject | None) -> int:
         """Return how many replicas a Deployment should have now."""
         if deployment is None or not self.autoscaled:
             return self.replicas

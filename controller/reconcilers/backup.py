@@ -6,7 +6,7 @@ from datetime import datetime
 from config.api.backup import Backup, BackupStatus
 from config.cron import CronError, upcoming
 from controller.reconcilers import backup_drills as drills
-from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, desired, name_of
+from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, name_of, plan_cronjob
 from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import (
     jobs_of,
@@ -56,7 +56,7 @@ def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
         Step(f"Secret {name}", (), ready=bool(observed.find(SECRET, "secret", name)))
         for name in secrets(backup)
     ]
-    write = Apply(desired(backup, observed.settings), origin=ORIGIN)
+    write = Apply(plan_cronjob(backup, observed.settings), origin=ORIGIN)
     names = [step.name for step in credentials]
     return Plan(
         steps=(
@@ -92,7 +92,7 @@ def _drill_writes(backup: Backup, status: BackupStatus, observed: Observed) -> l
     """Return the CronJob of drills, or its deletion where there are no drills."""
     drill, server = backup.spec.drill, server_of(backup, status)
     if drill is not None and server is not None:
-        cronjob = drills.desired(backup, drill, server, observed.settings)
+        cronjob = drills.plan_drill(backup, drill, server, observed.settings)
         return [Apply(cronjob, origin=drills.ORIGIN)]
     obsolete = observed.child(CRON_JOB, drills.name_of(backup))
     if drill is not None or obsolete is None:

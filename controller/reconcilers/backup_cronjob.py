@@ -12,7 +12,7 @@ from controller.reconcilers import restricted
 from controller.reconcilers.backup_env import CONNECTION_ORIGIN, STORE_ORIGIN, environment
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from kube.resource import JsonObject
 
 LABEL = "gatewright.io/backup"  # on Jobs and pods: the name of their Backup
@@ -43,13 +43,13 @@ def name_of(backup: CustomResource) -> str:
     return f"{backup.name}-cronjob"
 
 
-def desired(backup: Backup, settings: Mapping[str, Any]) -> JsonObject:
+def plan_cronjob(backup: Backup, settings: Mapping[str, Any]) -> JsonObject:
     """Return the CronJob of a complete Backup (`missing` yields nothing)."""
     labels = {**inherited(backup), LABEL: backup.name}
     pod: JsonObject = pod_spec(
         image(settings, f"gatewright-backup-{backup.spec.source.type}", TAG),
         environment(backup),
-        completed(backup.spec.resources, DEFAULT_RESOURCES.to_api()),
+        complete_requirements(backup.spec.resources, DEFAULT_RESOURCES.to_api()),
     )
     # Always a value: without one, the earlier value would come back from its deprecated mirror,
     # serviceAccount.

@@ -13,7 +13,7 @@ from controller.reconcilers.backup_cronjob import LABEL, SCRATCH, TAG
 from controller.reconcilers.backup_env import STORE_ORIGIN, store, value
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from kube.resource import JsonObject
 
 CONTAINER, TOOLS = "drill", "tools"
@@ -67,7 +67,7 @@ def missing(backup: Backup, drill: BackupDrill) -> Iterator[str]:
             yield f"spec.drill.queries[{at}].query"
 
 
-def desired(
+def plan_drill(
     backup: Backup, drill: BackupDrill, server: str, settings: Mapping[str, Any]
 ) -> JsonObject:
     """Return the CronJob of a complete Backup; `server` is an image, or `postgres:16`."""
@@ -103,7 +103,7 @@ def _pod(
 ) -> JsonObject:
     if server != drill.image:
         server = image(settings, *server.split(":"))
-    resources = completed(drill.resources, DRILL_RESOURCES.to_api())
+    resources = complete_requirements(drill.resources, DRILL_RESOURCES.to_api())
     tools = {"name": TOOLS, "mountPath": DIRECTORY}
     copying = {
         "name": TOOLS,

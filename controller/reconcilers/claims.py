@@ -105,11 +105,11 @@ def dump_patches(
 
 def claim_spec(storage: str, class_name: str | None) -> JsonObject:
     """Return the spec of a claim."""
-    spec: JsonObject = {"accessModes": ["ReadWriteOnce"], **sized(storage)}
+    spec: JsonObject = {"accessModes": ["ReadWriteOnce"], **request_size(storage)}
     return {**spec, "storageClassName": class_name} if class_name else spec
 
 
-def sized(storage: str) -> JsonObject:
+def request_size(storage: str) -> JsonObject:
     """Return the part of a claim's spec that sets its size."""
     return {"resources": {"requests": {"storage": storage}}}
 
@@ -225,7 +225,7 @@ def _patch(
     if annotations:
         about["annotations"] = dict(annotations)
     reference = Reference(CLAIM, metadata["name"], metadata["uid"], metadata.get("namespace"))
-    return ApplyFields(reference, {"metadata": about, "spec": sized(size)})
+    return ApplyFields(reference, {"metadata": about, "spec": request_size(size)})
 
 
 def _may_have(claim: JsonObject, storage: str, observed: Observed) -> bool:

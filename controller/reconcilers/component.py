@@ -26,17 +26,17 @@ class ComponentsParent(NamedTuple):
     now: datetime
     is_deleting: bool
 
-    def named(self, component: str) -> str:
+    def child_name(self, component: str) -> str:
         """Return the name of a component's children."""
         return f"{self.name}-{component}"
 
-    def labelled(self, component: str) -> dict[str, str]:
+    def child_labels(self, component: str) -> dict[str, str]:
         """Return the labels of a component's children, without those of selectors."""
         return {**self.labels, "app.kubernetes.io/component": component}
 
     def url(self, scheme: str, component: str, port: int) -> str:
         """Return the URL of a component's Service."""
-        return f"{scheme}://{self.named(component)}.{self.namespace}.svc:{port}"
+        return f"{scheme}://{self.child_name(component)}.{self.namespace}.svc:{port}"
 
 
 class Component(NamedTuple):
@@ -70,7 +70,7 @@ class Component(NamedTuple):
             note=self.note or waiting,
         )
 
-    def failed(self, problem: Problem) -> "Component":
+    def with_problem(self, problem: Problem) -> "Component":
         """Return it as not ready, for a problem that only a change of the spec solves."""
         whole = Problem(f"{self.title} {self.doing}: {problem.message}", problem.reason)
         return self._replace(ready=False, note=problem, problem=whole)
@@ -83,10 +83,10 @@ class Component(NamedTuple):
 
 def without(parent: ComponentsParent, name: str, places: Iterable[ChildKey]) -> Component:
     """Return a disabled component, whose existing children are deleted."""
-    return Component(name, removed(parent, places), enabled=False)
+    return Component(name, delete_existing(parent, places), enabled=False)
 
 
-def removed(parent: ComponentsParent, places: Iterable[ChildKey]) -> list[Write]:
+def delete_existing(parent: ComponentsParent, places: Iterable[ChildKey]) -> list[Write]:
     """Return the deletions of the children that exist at these places."""
     observed = (
         (resource, name, parent.observed.child(resource, name)) for resource, name in places

@@ -7,12 +7,18 @@ from config.api.components import CacheComponent, Workload
 from config.quantities import MILLI, parse_quantity
 from config.service_order import title_of
 from controller.reconcilers import restricted
-from controller.reconcilers.application import ORIGIN, Application, applied, metadata, origins
+from controller.reconcilers.application import (
+    ORIGIN,
+    Application,
+    metadata,
+    origins,
+    plan_application,
+)
 from controller.reconcilers.autoscaling import Scaled, scaling
-from controller.reconcilers.component import Component, ComponentsParent, removed, without
+from controller.reconcilers.component import Component, ComponentsParent, delete_existing, without
 from controller.reconcilers.images import image
 from controller.reconcilers.readiness import rolled_out
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from controller.reconcilers.resources import AUTOSCALER, BUDGET, DEPLOYMENT, SERVICE
 from controller.runtime.plan import Apply, Problem, Write, incomplete
 from kube.resource import JsonObject
@@ -29,10 +35,10 @@ FIELDS = ("replicas", "image", "port", "resources", "env", "securityContext")
 
 def cache(parent: ComponentsParent, spec: CacheComponent) -> Component:
     """Return the cache: Valkey without persistence that evicts the least recently used keys."""
-    name = parent.named("cache")
+    name = parent.child_name("cache")
     if not spec.enabled:
         return without_cache(parent)
-    resources = completed(spec.resources, parent.tier.cache)
+    resources = complete_requirements(spec.resources, parent.tier.cache)
     application = Application(
         name=name,
         namespace=parent.namespace,
@@ -42,7 +48,7 @@ def cache(parent: ComponentsParent, spec: CacheComponent) -> Component:
         port_name="redis",
         replicas=1,
         resources=resources,
-        labels=parent.labelled("cache"),
+        labels=parent.child_labels("cache"),
         settings={
             "command": [*CACHE_COMMAND, *_memory(resources)],
             "readinessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 5},
@@ -61,12 +67,12 @@ def cache(parent: ComponentsParent, spec: CacheComponent) -> Component:
         },
     )
     fields = dict.fromkeys(("resources", "command"), "spec.cache.resources")
-    return _deployed(parent, "cache", application, fields, "redis", application.replicas)
+    return _plan_deployment(parent, "cache", application, fields, "redis", application.replicas)
 
 
 def without_cache(parent: ComponentsParent) -> Component:
     """Return a disabled cache."""
-    name = parent.named("cache")
+    name = parent.child_name("cache")
     return without(parent, "cache", [(DEPLOYMENT, name), (SERVICE, name)])
 
 
@@ -93,7 +99,7 @@ def workload(
 
     Its own `env` overrides `variables`, the endpoints of the others.
     """
-    full, path = parent.named(name), path or f"spec.{name}"
+    full, path = parent.child_name(name), path or f"spec.{name}"
     if spec.image is None:
         note, url = incomplete(f"{path}.image"), parent.url("http", name, spec.port)
         problem = Problem(f"{title_of(name)} deployment failed: {note.message}", note.reason)
@@ -109,7 +115,7 @@ def workload(
         port=spec.port,
         replicas=spec.replicas or tier.replicas,
         resources=spec.resources.to_api() if spec.resources else tier.workload,
-        labels=parent.labelled(name),
+        labels=parent.child_labels(name),
         annotations=annotations or {},
         settings={
             **_readiness(spec),
@@ -133,12 +139,12 @@ def workload(
     application.replicas, application.autoscaled = by.replicas, by.autoscaled
     fields = {each: f"{path}.{each}" for each in FIELDS} | {"replicas": by.field}
     fields |= {"readinessProbe": f"{path}.readinessPath", "affinity": "spec.environment"}
-    desired = by.desired(parent.observed.child(DEPLOYMENT, full))
-    component = _deployed(parent, name, application, fields, "http", desired)
+    desired = by.desired_replicas(parent.observed.child(DEPLOYMENT, full))
+    component = _plan_deployment(parent, name, application, fields, "http", desired)
     budget: list[Write] = (
         [Apply(_budget(parent, name, selector), ORIGIN)]
         if tier.spread
-        else removed(parent, [(BUDGET, full)])
+        else delete_existing(parent, [(BUDGET, full)])
     )
     component = component._replace(
         writes=[*component.writes, *budget, *by.writes], conditions=by.conditions
@@ -166,7 +172,7 @@ def url_variable(variable: str, component: Component) -> list[JsonObject]:
 
 def without_workload(parent: ComponentsParent, name: str) -> Component:
     """Return a disabled backend or frontend."""
-    full = parent.named(name)
+    full = parent.child_name(name)
     return without(parent, name, [(each, full) for each in WORKLOAD])
 
 
@@ -190,15 +196,15 @@ def _budget(parent: ComponentsParent, name: str, selector: Mapping[str, str]) ->
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {
-            "name": parent.named(name),
+            "name": parent.child_name(name),
             "namespace": parent.namespace,
-            "labels": {**parent.labelled(name), **selector},
+            "labels": {**parent.child_labels(name), **selector},
         },
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(selector)}},
     }
 
 
-def _deployed(
+def _plan_deployment(
     parent: ComponentsParent,
     name: str,
     application: Application,
@@ -211,7 +217,7 @@ def _deployed(
     url = parent.url(scheme, name, application.port)
     return Component(
         name,
-        applied(application, origins(application.container, fields)),
+        plan_application(application, origins(application.container, fields)),
         ready=ready,
         note=note,
         url=url,

@@ -8,11 +8,17 @@ from config.api.meta import Condition
 from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.backup_runs import BACKED_UP, keep_job
 from controller.reconcilers.claims import dump_patches, largest, without_class
-from controller.reconcilers.component import ChildKey, Component, ComponentsParent, removed, without
+from controller.reconcilers.component import (
+    ChildKey,
+    Component,
+    ComponentsParent,
+    delete_existing,
+    without,
+)
 from controller.reconcilers.dumps import DumpState, state_of
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from controller.reconcilers.resources import (
     BACKUP,
     CLAIM,
@@ -77,7 +83,7 @@ def database(
 
     `monitored` is None for a kind without monitoring.
     """
-    name = parent.named("db")
+    name = parent.child_name("db")
     existing = _type_of_existing(parent, name)
     if existing not in (None, spec.type):
         wrong = (
@@ -97,7 +103,7 @@ def database(
 
 def without_database(parent: ComponentsParent) -> Component:
     """Return a disabled database: its workloads are deleted, its volumes and passwords stay."""
-    name = parent.named("db")
+    name = parent.child_name("db")
     services = [(SERVICE, name), (SERVICE, f"{name}-headless")]
     places = [(POSTGRESQL, name), (STATEFUL_SET, name), *services, *_backup_places(name)]
     return without(parent, "database", places)
@@ -105,7 +111,7 @@ def without_database(parent: ComponentsParent) -> Component:
 
 def type_of(parent: ComponentsParent, spec: Database) -> str:
     """Return the type of the existing database, or of the spec where none exists."""
-    return _type_of_existing(parent, parent.named("db")) or spec.type
+    return _type_of_existing(parent, parent.child_name("db")) or spec.type
 
 
 def _type_of_existing(parent: ComponentsParent, name: str) -> str | None:
@@ -129,7 +135,7 @@ def _postgresql(
         "metadata": {
             "name": name,
             "namespace": parent.namespace,
-            "labels": parent.labelled("database"),
+            "labels": parent.child_labels("database"),
         },
         "spec": {
             **chosen,
@@ -141,7 +147,7 @@ def _postgresql(
             "users": [{"name": LOGIN}],
             "databases": [{"name": NAME, "owner": LOGIN}],
             "monitoring": {"enabled": bool(monitored)},
-            "resources": completed(spec.resources, parent.tier.database),
+            "resources": complete_requirements(spec.resources, parent.tier.database),
         },
     }
     ready, note = _is_ready(child)
@@ -221,7 +227,9 @@ def _mysql_backups(
     return [
         *(mysql_backups.writes(server, spec.backup, volume) if is_backed_up else ()),
         *dump_patches(volume, claims, parent.observed),
-        *removed(parent, _backup_places(server.name, but=(backup,) if is_backed_up else ())),
+        *delete_existing(
+            parent, _backup_places(server.name, but=(backup,) if is_backed_up else ())
+        ),
     ]
 
 
@@ -240,7 +248,7 @@ def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[ChildKey]:
 
 def variables(parent: ComponentsParent, spec: Database) -> Sequence[JsonObject]:
     """Return a backend's environment: endpoint and credentials of its database."""
-    name, type = parent.named("db"), type_of(parent, spec)
+    name, type = parent.child_name("db"), type_of(parent, spec)
     if type == "mysql":
         login_password = password(name, mysql.MYSQL, "password")
     else:

@@ -46,7 +46,7 @@ def state_of(
         own = jobs_of(cron_job, jobs)
         condition = outcome_of(runs(own, (), observed.obstacles, parse_backup), before, now)
         if cron_job.get("spec", {}).get("suspend"):
-            condition = _suspended(name, now)
+            condition = _suspended_condition(name, now)
         return DumpState([condition], without_a_pod(own))
     backup = observed.child(BACKUP, name) or {}
     found = of_type(BACKED_UP, backup.get("status", {}).get("conditions") or ())
@@ -56,7 +56,7 @@ def state_of(
     return DumpState([Condition.model_validate({**found, "message": message})])
 
 
-def _suspended(name: str, now: datetime) -> Condition:
+def _suspended_condition(name: str, now: datetime) -> Condition:
     """Return the condition of a CronJob that somebody suspended."""
     resume = f'kubectl patch cronjob/{name} -p \'{{"spec":{{"suspend":false}}}}\''
     message = f"CronJob {name} is suspended, and no dump is made; {resume}"

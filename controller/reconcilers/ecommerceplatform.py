@@ -116,7 +116,7 @@ def ingress(parent: ComponentsParent, spec: EcommercePlatformSpec) -> Component:
     """
     if spec.host is None:
         return without(parent, "ingress", [(INGRESS, parent.name)])
-    service = {"name": parent.named("frontend"), "port": {"name": "http"}}
+    service = {"name": parent.child_name("frontend"), "port": {"name": "http"}}
     rule = {
         "host": spec.host,
         "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": service}}]},
@@ -132,7 +132,7 @@ def ingress(parent: ComponentsParent, spec: EcommercePlatformSpec) -> Component:
         "metadata": {
             "name": parent.name,
             "namespace": parent.namespace,
-            "labels": parent.labelled("ingress"),
+            "labels": parent.child_labels("ingress"),
         },
         "spec": {**chosen, "rules": [rule]},
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from config.api.ecommerceplatform import Monitoring
 from controller.reconcilers.application import ORIGIN as METADATA
-from controller.reconcilers.component import Component, ComponentsParent, removed, without
+from controller.reconcilers.component import Component, ComponentsParent, delete_existing, without
 from controller.runtime.plan import Apply
 from kube.resource import JsonObject, Resource
 
@@ -44,7 +44,7 @@ def monitoring(parent: ComponentsParent, spec: Monitoring, scraped: Sequence[str
             for resource, _ in places
             if resource in desired
         ),
-        *removed(parent, [place for place in places if place[0] not in desired]),
+        *delete_existing(parent, [place for place in places if place[0] not in desired]),
     ]
     missing_apis = f"{' and '.join(absent)} of {GROUP} not served here"
     note = (
@@ -78,7 +78,7 @@ def _metadata(parent: ComponentsParent) -> JsonObject:
     return {
         "name": parent.name,
         "namespace": parent.namespace,
-        "labels": parent.labelled("monitoring"),
+        "labels": parent.child_labels("monitoring"),
     }
 
 
@@ -99,7 +99,7 @@ def _prometheus_rule(parent: ComponentsParent, scraped: Sequence[str]) -> JsonOb
     """Return the alerts on metrics of kube-state-metrics and of Prometheus itself."""
     at, services = f'namespace="{parent.namespace}"', "|".join(scraped)
     deployments = f'{at},deployment=~"{parent.name}-(cache|{services})"'
-    database = f'{at},statefulset="{parent.named("db")}"'
+    database = f'{at},statefulset="{parent.child_name("db")}"'
     rules = [
         _alert(
             "PlatformComponentUnavailable",

@@ -20,7 +20,7 @@ from controller.reconcilers.postgresql_pods import (
     selector,
     volumes,
 )
-from controller.reconcilers.postgresql_volumes import claims_of, requested
+from controller.reconcilers.postgresql_volumes import claims_of, requested_volumes
 from controller.reconcilers.resources import BACKUP, CRON_JOB, JOB
 from controller.runtime.plan import (
     Apply,
@@ -57,10 +57,16 @@ def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write
     """Return the writes for the requested backups, and the deletions of obsolete objects."""
     spec = database.spec.backup
     if not spec.enabled:
-        return [*_removed(database, observed, CRON_JOB), *_removed(database, observed, BACKUP)]
+        return [
+            *_delete_unplanned(database, observed, CRON_JOB),
+            *_delete_unplanned(database, observed, BACKUP),
+        ]
     if spec.destination is not None:
-        return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, observed, CRON_JOB)]
-    volume, field = requested(database), "spec.storage"
+        return [
+            Apply(_backup(database), BACKUP_ORIGIN),
+            *_delete_unplanned(database, observed, CRON_JOB),
+        ]
+    volume, field = requested_volumes(database), "spec.storage"
     if spec.storage:
         volume, field = volume._replace(storage=spec.storage), "spec.backup.storage"
     return [
@@ -75,11 +81,11 @@ def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write
             _cron_job(database, observed, version),
             CRON_JOB_ORIGIN | {f"{CONTAINER}.image": image_source(database)},
         ),
-        *_removed(database, observed, BACKUP),
+        *_delete_unplanned(database, observed, BACKUP),
     ]
 
 
-def _removed(database: PostgreSQL, observed: Observed, resource: Resource) -> list[Delete]:
+def _delete_unplanned(database: PostgreSQL, observed: Observed, resource: Resource) -> list[Delete]:
     child = observed.child(resource, name_of(database))
     if child is None:
         return []

@@ -24,7 +24,7 @@ from controller.reconcilers.postgresql_pods import (
     selector,
     volumes,
 )
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from controller.reconcilers.resources import BUDGET, SECRET, STATEFUL_SET
 from controller.runtime.plan import Observed
 from kube.resource import JsonObject
@@ -173,7 +173,7 @@ def _instance(database: PostgreSQL, observed: Observed, version: str) -> JsonObj
             "periodSeconds": 5,
         },
         "livenessProbe": {**lives, "periodSeconds": 10, "failureThreshold": 6},
-        "resources": completed(database.spec.resources, DEFAULT_RESOURCES.to_api()),
+        "resources": complete_requirements(database.spec.resources, DEFAULT_RESOURCES.to_api()),
         "volumeMounts": [
             mount("data", DATA),
             mount("run", RUN),

@@ -139,11 +139,11 @@ def state(
         if name != database.name:
             service = {"apiVersion": "v1", "kind": SERVICE.kind, "metadata": about}
             spec = {"clusterIP": "None", "ports": [{"name": "postgresql", "port": 5432}]}
-            kept.append(_created(database, {**service, "spec": spec}))
+            kept.append(_create_only(database, {**service, "spec": spec}))
         if name == stores(database)[0]:
             about = {**about, "annotations": {CONFIG: wanted}}
         kept.append(
-            _created(database, {"apiVersion": "v1", "kind": ENDPOINTS.kind, "metadata": about})
+            _create_only(database, {"apiVersion": "v1", "kind": ENDPOINTS.kind, "metadata": about})
         )
     if (stored := find_endpoints(database, observed, stores(database)[0])) is not None:
         given_up = {PREVIOUS_VERSION: ""} if is_upgrade_final else {}
@@ -152,7 +152,7 @@ def state(
     return kept
 
 
-def _created(database: PostgreSQL, object: JsonObject) -> CreateOnly:
+def _create_only(database: PostgreSQL, object: JsonObject) -> CreateOnly:
     sources = CONFIG_ORIGIN if "annotations" in object["metadata"] else origin()
     return CreateOnly(object, adopt_labels=selector(database, "database"), origin=sources)
 

@@ -17,7 +17,7 @@ from controller.reconcilers.backup_cronjob import TAG, pod_spec
 from controller.reconcilers.backup_runs import parse_restore, run
 from controller.reconcilers.images import image
 from controller.reconcilers.postgresql_pods import PORT, credentials, metadata, origin, secret_value
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from controller.reconcilers.resources import BACKUP, JOB, POD
 from controller.runtime.plan import CreateOnly, Observed, Problem, Write
 from kube.resource import JsonObject
@@ -144,7 +144,7 @@ def _job(database: PostgreSQL, backup: Backup, observed: Observed, name: str) ->
     pod = pod_spec(
         image(observed.settings, "gatewright-backup-postgresql", TAG),
         environment,
-        completed(backup.spec.resources, DEFAULT_RESOURCES.to_api()),
+        complete_requirements(backup.spec.resources, DEFAULT_RESOURCES.to_api()),
     )
     (container,) = pod["containers"]
     return {

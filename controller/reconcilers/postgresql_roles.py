@@ -149,7 +149,7 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
     return {**pod([container], [*volumes(database), users]), "restartPolicy": "Never"}
 
 
-def _superseded(
+def _delete_superseded(
     database: PostgreSQL, observed: Observed, desired: JsonObject | None
 ) -> list[Delete]:
     """Return the deletions of Jobs that a newer one replaced."""
@@ -183,7 +183,7 @@ def writes(database: PostgreSQL, observed: Observed, desired: JsonObject | None)
 
     A Job that finished and that its time to live deletes is not created again.
     """
-    deletes = _superseded(database, observed, desired)
+    deletes = _delete_superseded(database, observed, desired)
     if desired is None or _is_expired(database, observed, desired):
         return [*deletes]
     image = {"spec.template.spec.containers[name=roles].image": image_source(database)}

@@ -29,7 +29,7 @@ from controller.reconcilers.postgresql_pods import (
     pod,
     volumes,
 )
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from controller.reconcilers.resources import JOB, POD, STATEFUL_SET
 from controller.runtime.plan import CreateOnly, Delete, Observed, Problem, Reference, Write
 from kube.resource import JsonObject
@@ -278,7 +278,7 @@ def _job(database: PostgreSQL, observed: Observed, data: str, action: str) -> Js
         **runs,
         "command": [*runs["command"], action],
         "env": [*runs["env"], *({"name": name, "value": values[name]} for name in values)],
-        "resources": completed(database.spec.resources, DEFAULT_RESOURCES.to_api()),
+        "resources": complete_requirements(database.spec.resources, DEFAULT_RESOURCES.to_api()),
         "volumeMounts": [*runs["volumeMounts"], mount("data", DATA), mount("work", "/work")],
     }
     own = [

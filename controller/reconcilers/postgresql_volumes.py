@@ -14,7 +14,7 @@ from controller.runtime.plan import Observed, Problem
 from kube.resource import JsonObject
 
 
-def requested(database: PostgreSQL) -> Requested:
+def requested_volumes(database: PostgreSQL) -> Requested:
     """Return what the spec requests of the instances' volumes."""
     spec = database.spec
     return Requested(spec.storage, spec.storage_class_name, inherited(database))
@@ -22,7 +22,7 @@ def requested(database: PostgreSQL) -> Requested:
 
 def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
     """Compare the spec with the existing volumes."""
-    claims, wanted = claims_of(database, observed, "database"), requested(database)
+    claims, wanted = claims_of(database, observed, "database"), requested_volumes(database)
     about = {**labels(database, "database"), VERSION: database.spec.version}
     # retained volumes have data of their version
     left = (claim["metadata"]["labels"].get(VERSION) for claim in claims)

@@ -25,7 +25,7 @@ def queue(parent: ComponentsParent, spec: Queue | None) -> Component:
 
     An existing queue of another type does not change, since it has the messages.
     """
-    name = parent.named(NAME)
+    name = parent.child_name(NAME)
     if spec is None:
         services = [(SERVICE, name), (SERVICE, f"{name}-headless")]
         return without(parent, NAME, [(STATEFUL_SET, name), *services])
@@ -35,7 +35,7 @@ def queue(parent: ComponentsParent, spec: Queue | None) -> Component:
             f"it is {existing}, and spec.queue.type: {spec.type} would leave its messages behind; "
             "set it back"
         )
-        return Component(NAME).failed(Problem(wrong, "TypeChanged"))
+        return Component(NAME).with_problem(Problem(wrong, "TypeChanged"))
     software, pod, scheme = TYPES[spec.type]
     tier = parent.tier
     settings = ServerSettings(
@@ -56,7 +56,7 @@ def queue_variables(parent: ComponentsParent, spec: Queue | None) -> Sequence[Js
     if spec is None:
         return []
     software, _, scheme = TYPES[_type_of_existing(parent) or spec.type]
-    name = parent.named(NAME)
+    name = parent.child_name(NAME)
     login = "$(QUEUE_USER):$(QUEUE_PASSWORD)@$(QUEUE_HOST):$(QUEUE_PORT)"
     return [
         {"name": "QUEUE_HOST", "value": name},
@@ -68,6 +68,6 @@ def queue_variables(parent: ComponentsParent, spec: Queue | None) -> Sequence[Js
 
 
 def _type_of_existing(parent: ComponentsParent) -> str | None:
-    stored = parent.observed.child(STATEFUL_SET, parent.named(NAME))
+    stored = parent.observed.child(STATEFUL_SET, parent.child_name(NAME))
     named = None if stored is None else stored["metadata"].get("labels", {}).get(SOFTWARE_LABEL)
     return named if named in TYPES else None

@@ -5,7 +5,7 @@ from config.quantities import parse_quantity
 from kube.resource import JsonObject
 
 
-def completed(given: ResourceRequirements | None, default: JsonObject) -> JsonObject:
+def complete_requirements(given: ResourceRequirements | None, default: JsonObject) -> JsonObject:
     """Return the requirements, with `default` for the amounts that are unset.
 
     A request may not exceed its limit: a default limit is raised to the user's request, and a

@@ -47,7 +47,7 @@ METADATA = metadata_origin()
 LONGEST_KEY = 63
 
 
-def rolled(
+def plan_rolling(
     parent: CustomResource,
     status: ConfigMapStatus,
     name: str,
@@ -141,7 +141,7 @@ def _change(
     )
 
 
-def refused(status: ConfigMapStatus, problem: Problem) -> Plan:
+def plan_refusal(status: ConfigMapStatus, problem: Problem) -> Plan:
     """Return a plan without writes: children do not change until the object is corrected."""
     return Plan((), _strip_runtime_fields(status), problem=problem)
 

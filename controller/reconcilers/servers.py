@@ -26,7 +26,7 @@ from controller.reconcilers.indexes import by_label
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.removal import removal
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 from controller.reconcilers.resources import CLAIM, STATEFUL_SET
 from controller.reconcilers.software import LABEL, MANAGED, SOFTWARE_LABEL, Software, versions
 from controller.runtime.kind import Reads
@@ -136,11 +136,11 @@ def serve(
         software=software,
         name=name,
         namespace=parent.namespace,
-        labels=parent.labelled(software.component),
+        labels=parent.child_labels(software.component),
         version=version.server,
         image=image(observed.settings, software.name, version.server + software.image_suffix),
         volume=volume,
-        resources=completed(settings.resources, settings.default_resources),
+        resources=complete_requirements(settings.resources, settings.default_resources),
         deletion_policy=settings.deletion_policy,
     )
     template = new_template(software.name, volume, server.metadata()["labels"])
@@ -156,7 +156,7 @@ def serve(
         note=without_volume or note,
         finalized=left.finalized,
     )
-    return server, component if wrong is None else component.failed(wrong)
+    return server, component if wrong is None else component.with_problem(wrong)
 
 
 def _writes(
@@ -188,7 +188,7 @@ def _origin(software: Software) -> dict[str, str]:
     field = f"spec.{software.component}"
     return {
         **metadata_origin("spec.template", own=software.labels),
-        **software.chosen("spec.template.", "spec.volumeClaimTemplates[0]."),
+        **software.label_origins("spec.template.", "spec.volumeClaimTemplates[0]."),
         f"metadata.labels[{LABEL}]": f"{field}.version",
         f"{container}.image": f"{field}.version",
         f"{container}.resources": f"{field}.resources",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from config.api.components import ServiceWorkload
-from config.service_order import COMPONENTS, faults_of, ordered
+from config.service_order import COMPONENTS, faults_of, order_services
 from controller.reconcilers.component import Component, ComponentsParent, without
 from controller.reconcilers.components import WORKLOAD, workload
 from controller.reconcilers.indexes import keep_metadata
@@ -53,7 +53,7 @@ def services(
     enabled = {name: component for name, component in components.items() if component.enabled}
     faults = faults_of(named, enabled)
     done, found = dict(enabled), list[Needs]()
-    for place in ordered(named, faults):
+    for place in order_services(named, faults):
         spec, fault = specs[place], faults.get(place)
         needs = () if fault else [done[name] for name in named[place][1]]
         path = f"spec.services[name={spec.name}]"
@@ -71,7 +71,7 @@ def services(
             component = component._replace(problem=failed)
         done.setdefault(spec.name, component)
         found.append((component, needs))
-    return [*found, *((each, ()) for each in _removed(parent, uid, done))]
+    return [*found, *((each, ()) for each in _removed_services(parent, uid, done))]
 
 
 def _url_of(component: Component) -> list[JsonObject]:
@@ -79,7 +79,7 @@ def _url_of(component: Component) -> list[JsonObject]:
     return [{"name": variable, "value": component.url}] if component.url else []
 
 
-def _removed(
+def _removed_services(
     parent: ComponentsParent, uid: str, kept: Mapping[str, Component]
 ) -> Iterator[Component]:
     """Yield the services that left the spec.
@@ -88,6 +88,6 @@ def _removed(
     """
     for deployment in parent.observed.find(DEPLOYMENT, INDEX, uid):
         name = deployment["metadata"]["labels"][COMPONENT]
-        full = parent.named(name)
+        full = parent.child_name(name)
         if name not in kept and parent.observed.child(DEPLOYMENT, full) is not None:
             yield without(parent, name, [(each, full) for each in reversed(WORKLOAD)])

@@ -36,9 +36,9 @@ class Software(NamedTuple):
     @property
     def metadata_origin(self) -> dict[str, str]:
         """The origins of a child's name and labels."""
-        return {**metadata_origin(own=self.labels), **self.chosen()}
+        return {**metadata_origin(own=self.labels), **self.label_origins()}
 
-    def chosen(self, *places: str) -> dict[str, str]:
+    def label_origins(self, *places: str) -> dict[str, str]:
         """Return the origins of what follows from the software: its label at these places, too."""
         labels = (f"{place}metadata.labels[{SOFTWARE_LABEL}]" for place in ("", *places))
         return dict.fromkeys(("spec", *labels), f"spec.{self.component}.type")

@@ -19,8 +19,8 @@ from controller.reconcilers.rolling import (
     METADATA,
     READS,
     WORKLOADS,
-    refused,
-    rolled,
+    plan_refusal,
+    plan_rolling,
 )
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed, Plan, Problem, incomplete
@@ -49,12 +49,12 @@ def _living(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
     needed |= {f"spec.options[{number}].id": each.id for number, each in enumerate(spec.options)}
     missing = [path for path, given in needed.items() if not given]
     if missing or question is None:
-        return refused(voteconfig.status, incomplete(*missing))
+        return plan_refusal(voteconfig.status, incomplete(*missing))
     data, faults = votes(question, spec.options)
     if faults:
         message = "; ".join(f"{path}: {text}" for path, text in faults)
-        return refused(voteconfig.status, Problem(message, "Invalid"))
-    return rolled(
+        return plan_refusal(voteconfig.status, Problem(message, "Invalid"))
+    return plan_rolling(
         voteconfig, voteconfig.status, config_map_name(voteconfig.name), data, ORIGIN, observed, now
     )
 

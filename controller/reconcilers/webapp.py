@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from config.api.webapp import WebApp, WebAppStatus
-from controller.reconcilers.application import Application, applied, metadata, origins
+from controller.reconcilers.application import Application, metadata, origins, plan_application
 from controller.reconcilers.autoscaling import Scaled, scaling
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.readiness import (
@@ -40,11 +40,11 @@ def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
     )
     by = scaling(webapp.spec.autoscaling, webapp.spec.replicas, scaled)
     application.replicas, application.autoscaled = by.replicas, by.autoscaled
-    desired = by.desired(deployment)
+    desired = by.desired_replicas(deployment)
     ready = ready_replicas(deployment)
     running = deployment is not None and ready == desired and not is_rolling_out(deployment)
     note = "" if running else waiting(deployment, ready, desired)
-    apply_deployment, apply_service = applied(
+    apply_deployment, apply_service = plan_application(
         application,
         ORIGINS._replace(deployment={**ORIGINS.deployment, "spec.replicas": by.field}),
     )

@@ -21,7 +21,7 @@ def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
     deployment = observed.child(DEPLOYMENT, widget.name)
     available = (deployment or {}).get("status", {}).get("availableReplicas", 0)
     pause = image(observed.settings, "pause", "3.10")
-    write = Apply(desired(widget, pause), ORIGIN)
+    write = Apply(plan_deployment(widget, pause), ORIGIN)
     ready = deployment is not None and available == widget.spec.replicas
     note = "" if ready else waiting(deployment, available, widget.spec.replicas)
     return Plan(
@@ -34,7 +34,7 @@ def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
     )
 
 
-def desired(widget: Widget, image: str) -> JsonObject:
+def plan_deployment(widget: Widget, image: str) -> JsonObject:
     """Return the Deployment."""
     labels = {**inherited(widget), "app": widget.name}
     container = {

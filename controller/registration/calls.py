@@ -142,7 +142,7 @@ def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
             ([key for key in group.keys if key not in tenants.taken], {excluded}),
             ([key for key in group.keys if key in tenants.taken], {excluded, taken}),
         ):
-            places = (scope.simplified(place | left_out) for place in group.fit.scopes if keys)
+            places = (scope.simplify(place | left_out) for place in group.fit.scopes if keys)
             for place in filter(None, places):
                 for key in keys:
                     call = WebhookCall(place, group.users, group.groups, numbers[key[0]])

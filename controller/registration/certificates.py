@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from certs import KeyPair, check, issue_ca, issue_serving
 from controller.reconcilers.resources import SECRET
-from controller.registration.configurations import MUTATING, VALIDATING, published
+from controller.registration.configurations import MUTATING, VALIDATING, published_bundles
 from controller.registration.conversion import CRD, trusted_by
 from controller.registration.rotation import plan, read_authority, read_pair, successor
 from controller.runtime.cache import Cache, Caches
@@ -85,7 +85,7 @@ class Certificates:
     def ca_bundle(self) -> bytes | None:
         """Return the CA bundle that verifies the webhook; None as long as there is no authority."""
         authority = read_authority(
-            self._stored(self.ca_cache, self._names.ca_secret), datetime.now(UTC)
+            self._stored_secret(self.ca_cache, self._names.ca_secret), datetime.now(UTC)
         )
         return authority.bundle if authority else None
 
@@ -93,10 +93,10 @@ class Certificates:
         """Do the next step of `rotation.plan`."""
         del request
         now = datetime.now(UTC)
-        stored = self._stored(self.ca_cache, self._names.ca_secret)
-        served = self._stored(self.tls_cache, self._names.tls_secret)
+        stored = self._stored_secret(self.ca_cache, self._names.ca_secret)
+        served = self._stored_secret(self.tls_cache, self._names.tls_secret)
         authority = read_authority(stored, now)
-        trusted = [*self._published()]
+        trusted = [*self._published_bundles()]
         todo = plan(authority, read_pair(served), trusted, self._names.dns_names[0], now)
         if todo.authority:
             pair = issue_ca(f"{self._names.ca_secret}.{self._names.namespace}", now)
@@ -116,14 +116,14 @@ class Certificates:
         # One step at a time: the next one follows once the cache has this write.
         return Result(requeue_after=timedelta())
 
-    def _published(self) -> Iterator[bytes]:
+    def _published_bundles(self) -> Iterator[bytes]:
         """Yield every CA bundle by which the API server verifies the webhook."""
         for cache in self._configurations:
-            yield from published(cache.get(self._names.configuration))
+            yield from published_bundles(cache.get(self._names.configuration))
         for name, cache in self._crds.items():
             yield from trusted_by(cache.get(name))
 
-    def _stored(self, cache: Cache, name: str) -> JsonObject | None:
+    def _stored_secret(self, cache: Cache, name: str) -> JsonObject | None:
         return cache.get(f"{self._names.namespace}/{name}")
 
     async def _write(

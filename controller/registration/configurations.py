@@ -177,10 +177,10 @@ class RegistrationReader:
             return self._before
         else:
             calls = dict(self._before.calls)
-        self._before = Registration(calls, self._widened(engine, calls))
+        self._before = Registration(calls, self._widened_policies(engine, calls))
         return self._before
 
-    def _widened(self, engine: Engine, calls: Mapping[Sort, Calls]) -> frozenset[PolicyId]:
+    def _widened_policies(self, engine: Engine, calls: Mapping[Sort, Calls]) -> frozenset[PolicyId]:
         return frozenset(
             (policy.namespace, policy.name)
             for sort, call in calls.items()
@@ -214,7 +214,7 @@ def _rules(keys: Iterable[DemandKey]) -> Iterator[JsonObject]:
         }
 
 
-def published(configuration: Mapping[str, Any] | None) -> list[bytes]:
+def published_bundles(configuration: Mapping[str, Any] | None) -> list[bytes]:
     """Return the CA bundles in a stored configuration, one for each webhook."""
     webhooks = (configuration or {}).get("webhooks") or []
     return [base64.b64decode(webhook["clientConfig"].get("caBundle") or "") for webhook in webhooks]

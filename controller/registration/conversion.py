@@ -69,7 +69,7 @@ class Conversion(Upkeep):
 
     def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the stanza; None without a CRD or a CA bundle."""
-        trusted = self.trusted(self._cache.get(self._configuration))
+        trusted = self.trusted_bundle(self._cache.get(self._configuration))
         if stored is None or not trusted:
             return None
         address = WebhookClientConfig(self.at, trusted)

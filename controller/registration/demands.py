@@ -11,7 +11,7 @@ from controller.registration.scope import (
     NamePatterns,
     NamespaceScope,
     place_of,
-    simplified,
+    simplify,
 )
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import NAMESPACES, Kind, Target
@@ -144,14 +144,14 @@ class AlikePolicies:
     def _count(self, each: PolicyShape, step: int) -> bool:
         """Change the numbers for a policy; return whether one was, or becomes, zero."""
         is_changed = False
-        for counter, key in self._counted(each):
+        for counter, key in self._counters(each):
             counter[key] += step
             is_changed |= counter[key] == max(step, 0)
             if not counter[key]:
                 del counter[key]
         return is_changed
 
-    def _counted(self, each: PolicyShape) -> Iterator[tuple[Counter[Any], Any]]:
+    def _counters(self, each: PolicyShape) -> Iterator[tuple[Counter[Any], Any]]:
         """Yield where a policy is counted, and as what."""
         yield self._excluded, each.excluded
         if each.policy.namespace is None:
@@ -184,7 +184,7 @@ class DemandReader:
             bound = policies[number]
             clauses = tuple(_clauses_with_places(bound))
             shape = _shape(bound, clauses)
-            new = self._shapes[number] = PolicyShape(bound, clauses, shape, excluded(bound))
+            new = self._shapes[number] = PolicyShape(bound, clauses, shape, excluded_users(bound))
             is_changed |= self._alike.setdefault(shape, AlikePolicies()).put(new)
         for number in gone:
             old = self._shapes.pop(number)
@@ -340,7 +340,7 @@ def _clauses_with_places(bound: BoundPolicy) -> Iterator[ClausePlace]:
         place = place_of(clause)
         if place is not None and bound.namespace is not None:
             tenant = frozenset({NamePatterns((bound.namespace,))})
-            place = None if simplified(place | tenant) is None else tenant
+            place = None if simplify(place | tenant) is None else tenant
         if place is not None:
             yield ClausePlace(clause, place)
 
@@ -361,7 +361,7 @@ def _selects(clause: MatchClause, kind: Kind, subresource: str, operation: str) 
     )
 
 
-def excluded(bound: BoundPolicy) -> tuple[frozenset[str], frozenset[str]]:
+def excluded_users(bound: BoundPolicy) -> tuple[frozenset[str], frozenset[str]]:
     """Return the patterns of the users and of the groups that a policy excludes."""
     users, groups = bound.match.users, bound.match.groups
     return frozenset(users or ()), frozenset(groups or ())

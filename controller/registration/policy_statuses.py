@@ -12,7 +12,7 @@ from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import itself, spec_changed
-from controller.runtime.status import READY, condition, dated, rfc3339
+from controller.runtime.status import READY, condition, date_conditions, rfc3339
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.resource import JsonObject
@@ -101,12 +101,15 @@ class PolicyStatuses:
         judged = (
             None
             if stored is None
-            else await asyncio.to_thread(self.judged, request.key, stored, now)
+            else await asyncio.to_thread(self.report_status, request.key, stored, now)
         )
         if stored is None or judged is None:
             return Result()
         ready, look_again = judged
-        if ready["reason"] == IN_FORCE and (unserved := await self._unserved(stored)) is not None:
+        if (
+            ready["reason"] == IN_FORCE
+            and (unserved := await self._unserved_condition(stored)) is not None
+        ):
             ready, look_again = unserved, LOOK_FOR_APIS
         is_valid = ready["reason"] == IN_FORCE
         versions = custom_versions(stored["spec"]) if is_valid else []
@@ -120,7 +123,7 @@ class PolicyStatuses:
             conditions.append(enforced)
         new = {
             "observedGeneration": generation,
-            "conditions": dated(
+            "conditions": date_conditions(
                 conditions, old.get("conditions") or [], generation=generation, now=now
             ),
             **_actions(stored["spec"]),
@@ -148,7 +151,7 @@ class PolicyStatuses:
         metadata, has_cases = stored["metadata"], bool(stored["spec"].get("cases"))
         return has_cases and not self._is_compiled(key, metadata["uid"], metadata["generation"])
 
-    def judged(self, key: str, stored: JsonObject, now: datetime) -> ReportedStatus | None:
+    def report_status(self, key: str, stored: JsonObject, now: datetime) -> ReportedStatus | None:
         """Return the condition Ready of an object, and after how long it changes by itself.
 
         None for an exception before policies are in force; their arrival enqueues it again.
@@ -186,7 +189,7 @@ class PolicyStatuses:
         ]
         return {"typeChecking": {"expressionWarnings": warnings}} if warnings else {}
 
-    async def _unserved(self, stored: JsonObject) -> JsonObject | None:
+    async def _unserved_condition(self, stored: JsonObject) -> JsonObject | None:
         """Return the condition Ready of a policy that names custom kinds that no API serves.
 
         It is in force if it judges another kind. None if all are served.

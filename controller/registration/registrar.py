@@ -138,7 +138,7 @@ class Registrar(Upkeep):
 
         They have no rules until another controller has filled in a caBundle.
         """
-        trusted = self.trusted(stored)
+        trusted = self.trusted_bundle(stored)
         if (
             self._registered is None
             or (stored is None and not self._creates)

@@ -64,7 +64,7 @@ def place_of(clause: MatchClause) -> NamespaceScope | None:
         conditions.add(NamePatterns(_sort(clause.namespaces)))
     if clause.namespace_selector is not None:
         conditions.update(_requirements(clause.namespace_selector))
-    return simplified(frozenset(conditions))
+    return simplify(frozenset(conditions))
 
 
 def _requirements(selector: LabelSelector) -> Iterator[NamespaceCondition]:
@@ -81,14 +81,14 @@ def _requirements(selector: LabelSelector) -> Iterator[NamespaceCondition]:
             yield Requirement(requirement.key, requirement.operator, values)
 
 
-def negated(condition: NamespaceCondition) -> NamespaceCondition:
+def negate(condition: NamespaceCondition) -> NamespaceCondition:
     """Return the condition that holds exactly where this one does not."""
     if isinstance(condition, NamePatterns):
         return condition._replace(match=not condition.match)
     return condition._replace(operator=NEGATED[condition.operator])
 
 
-def simplified(place: NamespaceScope) -> NamespaceScope | None:
+def simplify(place: NamespaceScope) -> NamespaceScope | None:
     """Return the same scope with as few conditions as possible.
 
     None if no namespace satisfies it.
@@ -288,11 +288,11 @@ def _values(condition: NamespaceCondition) -> tuple[str, ...]:
 def _condition(slot: Slot, values: Collection[str]) -> NamespaceCondition:
     key, operator = slot
     if key == NAME_LABEL:
-        return NamePatterns(shortened(values))
+        return NamePatterns(shorten_patterns(values))
     return Requirement(key, operator, _sort(values))
 
 
-def shortened(patterns: Collection[str]) -> tuple[str, ...]:
+def shorten_patterns(patterns: Collection[str]) -> tuple[str, ...]:
     """Return patterns that match the same names, and more if the globs exceed the API's limit.
 
     Then globs are cut after as many characters as possible.
@@ -314,11 +314,11 @@ def shortened(patterns: Collection[str]) -> tuple[str, ...]:
 
 def _without(place: NamespaceScope, other: NamespaceScope) -> Iterator[NamespaceScope]:
     """Yield disjoint scopes whose union is `place` without `other`."""
-    if simplified(place | other) is None:
+    if simplify(place | other) is None:
         yield place
         return
     for condition in sorted(other - place, key=repr):
-        if (left := simplified(place | {negated(condition)})) is not None:
+        if (left := simplify(place | {negate(condition)})) is not None:
             yield left
         place |= {condition}
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from controller.reconcilers.resources import SERVICE
-from controller.registration.configurations import Service, WebhookClientConfig, published
+from controller.registration.configurations import Service, WebhookClientConfig, published_bundles
 from controller.registration.probe import ProbeError, probe
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache, Caches
@@ -145,14 +145,14 @@ class Upkeep(ABC):
         controller.add(self.request)
         return controller
 
-    def trusted(self, configuration: JsonObject | None) -> bytes | None:
+    def trusted_bundle(self, configuration: JsonObject | None) -> bytes | None:
         """Return the CA bundle that verifies the webhook: this process's own, or the published one.
 
         None as long as there is none.
         """
         if self.ca_bundle is not None:
             return self.ca_bundle()
-        return next(filter(None, published(configuration)), None)
+        return next(filter(None, published_bundles(configuration)), None)
 
     async def reconcile(self, request: ReconcileRequest) -> Result:
         """Write and repair all parts."""

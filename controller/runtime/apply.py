@@ -15,7 +15,7 @@ from controller.runtime.applied import (
 )
 from controller.runtime.cache import Cache
 from controller.runtime.changes import WrittenChild, describe_update
-from controller.runtime.child import child_of, generated, with_initial
+from controller.runtime.child import child_of, generate_values, with_initial
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
@@ -81,7 +81,7 @@ class Applier:
 
     async def _child(self, write: Apply | CreateOnly, *, may_create: bool) -> None:
         """Create a child that does not exist; update an applied one that differs."""
-        request, resource = self.owner.request, self.kind.owned(write.object)
+        request, resource = self.owner.request, self.kind.owned_resource(write.object)
         desired = child_of(self.owner, write, resource)
         about = desired["metadata"]
         key = resource.key(about.get("namespace"), about["name"])
@@ -102,7 +102,7 @@ class Applier:
                     raise
                 self.observed.record(resource, key, current)
             else:
-                self._answered(place, desired, answer)
+                self._record_answer(place, desired, answer)
                 self.changes.append(WrittenChild("Created", title_of(place)))
                 return
         adopts = isinstance(write, CreateOnly) and write.adopts(current)
@@ -132,7 +132,7 @@ class Applier:
         If one of this name exists, the API server rejects the request and changes nothing.
         """
         if isinstance(write, CreateOnly):
-            filled = generated(desired, write.generate)
+            filled = generate_values(desired, write.generate)
             return await self.client.create(resource, filled, field_manager=FIELD_MANAGER)
         filled = with_initial(desired, write.initial)
         only_new = {**filled, "metadata": {**filled["metadata"], "resourceVersion": NO_VERSION}}
@@ -150,7 +150,7 @@ class Applier:
             metadata.get("namespace"),
             field_manager=FIELD_MANAGER,
         )
-        self._answered(place, desired, answer)
+        self._record_answer(place, desired, answer)
         self.changes.append(WrittenChild("Adopted", title_of(place)))
 
     async def _keep(
@@ -291,7 +291,7 @@ class Applier:
         sends = with_initial(desired, initial or {}, current)
         exactly = {**sends, "metadata": {**sends["metadata"], **known}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
-        self._answered(place, desired, answer)
+        self._record_answer(place, desired, answer)
         if answer["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]:
             return answer
         what = title_of(place)
@@ -303,7 +303,7 @@ class Applier:
         parent = f"{self.owner.resource.kind} {self.owner.request.name}"
         has_scale = self.kind.type.definition.scale is not None
         message = contest(what, changed, writer, parent, has_scale=has_scale)
-        self.conflicts.repaired(place, sent, changed, message)
+        self.conflicts.record_repair(place, sent, changed, message)
         return answer
 
     def _note_update(
@@ -337,7 +337,9 @@ class Applier:
                 resource, reference.name, reference.namespace, uid=reference.uid
             )
             self.observed.record(resource, key, None)
-            self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
+            self.expectations.expect_deletion(
+                self.owner.request, self.caches[resource], key, reference.uid
+            )
             place = WrittenObject(self.owner.request, resource, key)
             self.sent.add(place)
             self.changes.append(WrittenChild("Deleted", title_of(place)))
@@ -356,10 +358,10 @@ class Applier:
         try:
             check_ownership(self.owner, resource, current, adopts=adopts)
         except NameTakenError:
-            self.expectations.blocked(request, self.caches[resource], key)
+            self.expectations.expect_change(request, self.caches[resource], key)
             raise
 
-    def _answered(self, place: WrittenObject, desired: JsonObject, answer: JsonObject) -> None:
+    def _record_answer(self, place: WrittenObject, desired: JsonObject, answer: JsonObject) -> None:
         """Record the answer to a write.
 
         Remember whether it differs from the request, since a mutating webhook may have changed it.
@@ -369,7 +371,7 @@ class Applier:
         self.observed.record(resource, key, answer)
         self.expectations.wrote(request, self.caches[resource], key, answer)
         stored = "" if difference(answer, desired) is None else digest(cut(answer, desired))
-        self.conflicts.answered(place, digest(desired), stored)
+        self.conflicts.record_answer(place, digest(desired), stored)
 
 
 def is_kept(write: Apply | CreateOnly, current: JsonObject) -> bool:

@@ -101,19 +101,19 @@ class Cache:
     @property
     def is_synced(self) -> bool:
         """Whether the initial list is complete, if the resource is served."""
-        return all(each.is_set() for each in self._synced())
+        return all(each.is_set() for each in self._sync_events())
 
     @property
     def is_served(self) -> bool:
         """Whether the API server serves the resource, as far as is known."""
         return not any(store.absent for store in self.stores.values())
 
-    async def synced(self) -> None:
+    async def wait_synced(self) -> None:
         """Wait until the initial list is complete."""
-        for event in self._synced():
+        for event in self._sync_events():
             await event.wait()
 
-    def _synced(self) -> list[asyncio.Event]:
+    def _sync_events(self) -> list[asyncio.Event]:
         return [
             watch.store.known if watch.optional else watch.store.synced for watch in self.watches
         ]
@@ -204,10 +204,10 @@ class Caches:
         owners = sum(len(store) for cache in self._owners() for store in cache.stores.values())
         return MAX_UNREQUESTED + owners * MAX_UNREQUESTED_EACH
 
-    async def synced(self) -> None:
+    async def wait_synced(self) -> None:
         """Wait until all caches are synced."""
         for cache in self:
-            await cache.synced()
+            await cache.wait_synced()
 
     def unsync(self) -> None:
         """Mark all caches as not synced until everything is listed again."""

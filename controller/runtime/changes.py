@@ -62,12 +62,12 @@ def _sentence(written: Sequence[WrittenChild]) -> str:
     """Return `Created Deployment a, Service a; updated ConfigMap b: data.x`."""
     parts: list[str] = []
     for verb, group in groupby(written, lambda each: each.verb):
-        named = [_detailed(each) for each in group]
+        named = [_details(each) for each in group]
         parts.append(f"{verb if not parts else verb.lower()} {', '.join(named)}")
     return "; ".join(parts)
 
 
-def _detailed(child: WrittenChild) -> str:
+def _details(child: WrittenChild) -> str:
     if child.verb == "Scaled":
         return f"{child.what} {child.detail}"
     return f"{child.what}: {child.detail}" if child.detail else child.what

@@ -54,7 +54,7 @@ def with_initial(
     return filled
 
 
-def generated(desired: JsonObject, generate: Mapping[str, Random]) -> JsonObject:
+def generate_values(desired: JsonObject, generate: Mapping[str, Random]) -> JsonObject:
     """Return an object with random values at the paths of `generate`.
 
     Those of a Secret's `data` are in base64.

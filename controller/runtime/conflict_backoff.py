@@ -66,7 +66,7 @@ class Conflicts:
             until = (REPAIR_INTERVAL if since < REPAIR_INTERVAL else written.end) - since
             raise ContestedError(written.message, retry_after=max(until, 1.0))
 
-    def repaired(self, place: WrittenObject, sent: str, field: str, message: str) -> None:
+    def record_repair(self, place: WrittenObject, sent: str, field: str, message: str) -> None:
         """Record a repair of a field; `message` is the text in case of a contest."""
         written = self._written[place.request].setdefault(place, _Written())
         written.sent, written.repaired_at = sent, self._clock()
@@ -79,7 +79,7 @@ class Conflicts:
             written.end = min(max(pause, CONTEST_END), max(LONGEST_CONTEST_END, CONTEST_END))
         self.check(place, sent, repair=False)
 
-    def answered(self, place: WrittenObject, sent: str, stored: str) -> None:
+    def record_answer(self, place: WrittenObject, sent: str, stored: str) -> None:
         """Remember what was sent, and the stored state, if it differs.
 
         `stored` is empty if it does not.

@@ -100,10 +100,10 @@ class Controller:
         for key in self._primary or ():
             self.add(ReconcileRequest.of(key), priority=LOW)
 
-    async def synced(self) -> None:
+    async def wait_synced(self) -> None:
         """Wait until all watched caches are synced, and the events of `waits_for` are set."""
         for cache in self.caches:
-            await cache.synced()
+            await cache.wait_synced()
         for event in self.waits_for:
             await event.wait()
 
@@ -152,13 +152,13 @@ class Controller:
             priority = LOW if outcome == "requeue_after" else NORMAL
             self.add(request, priority=priority, after=again)
         seconds = time.monotonic() - started
-        self._metrics.reconciled(self.name, outcome, seconds, waited)
+        self._metrics.count_reconcile(self.name, outcome, seconds, waited)
         if self._kind_metrics is None:
             return
         if self._primary is not None and self._primary.entry(request.key) is None:
             self._kind_metrics.forget(request)
         else:
-            self._kind_metrics.reconciled(request, outcome, seconds)
+            self._kind_metrics.count_reconcile(request, outcome, seconds)
 
     async def _reconcile(self, request: ReconcileRequest) -> tuple[ReconcileOutcome, float | None]:
         """Reconcile once and log it.
@@ -180,7 +180,7 @@ class Controller:
             LOG.error("Permanent error occurred", extra={"fields": {**fields, "error": str(error)}})
             return "terminal_error", None
         except Exception as error:  # an error of one reconcile must not stop the others
-            wait = self._backoff.failed(request, error)
+            wait = self._backoff.count_failure(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
             text = (
                 f"not done within {self._timeout:g} s"
@@ -193,7 +193,7 @@ class Controller:
                 "Retryable error occurred, requeuing", extra={"fields": fields}, exc_info=traceback
             )
             return "timeout" if limit.expired() else "error" if expected else "panic", wait
-        again = self._backoff.failed(request) if result.requeue else None
+        again = self._backoff.count_failure(request) if result.requeue else None
         if again is None:
             self._backoff.forget(request)
         duration = round(time.monotonic() - started, 4)

@@ -40,7 +40,7 @@ class Expectations:
         is_met = partial(cache.has_seen, key, int(answer["metadata"]["resourceVersion"]))
         self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)
 
-    def deleted(self, request: ReconcileRequest, cache: Cache, key: str, uid: str) -> None:
+    def expect_deletion(self, request: ReconcileRequest, cache: Cache, key: str, uid: str) -> None:
         """Expect the end of an object that was deleted for `request`."""
 
         def is_met() -> bool:
@@ -49,7 +49,7 @@ class Expectations:
 
         self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)
 
-    def blocked(self, request: ReconcileRequest, cache: Cache, key: str) -> None:
+    def expect_change(self, request: ReconcileRequest, cache: Cache, key: str) -> None:
         """Enqueue `request` at the next change of an object that has a name it needs."""
         self._waiting[cache, key].add(request)
 

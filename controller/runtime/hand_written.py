@@ -6,7 +6,7 @@ from controller.runtime.applied import APPLIED
 from controller.runtime.apply import NO_VERSION
 from controller.runtime.cache import is_secret
 from controller.runtime.diff import difference, digest
-from controller.runtime.status import dated, is_same, readable
+from controller.runtime.status import date_conditions, is_same, readable
 from controller.runtime.types import TerminalError
 from kube.client import Client
 from kube.resource import JsonObject, Resource
@@ -61,7 +61,7 @@ async def apply_status(
     """
     metadata, old = object["metadata"], readable(object.get("status"))
     generation = metadata.get("generation", 0)
-    conditions = dated(
+    conditions = date_conditions(
         status.get("conditions") or (),
         old.get("conditions") or (),
         generation=generation,

@@ -138,7 +138,7 @@ class PlannedKind(Generic[T]):
         named = child["metadata"].get("namespace")
         what = f"{child['kind']} {child['metadata']['name']}"
         if not self.resource.namespaced:
-            if not named and self.owned(child).namespaced:
+            if not named and self.owned_resource(child).namespaced:
                 raise ValueError(f"{what}: metadata.namespace: must be set")
             return
         metadata = parent.metadata
@@ -149,7 +149,7 @@ class PlannedKind(Generic[T]):
                 f"in its namespace, {own}. Leave it out"
             )
 
-    def owned(self, object: JsonObject) -> Resource:
+    def owned_resource(self, object: JsonObject) -> Resource:
         """Return the resource of a child; ValueError if `owns` does not declare it."""
         if resource := self._owned.get((object["apiVersion"], object["kind"])):
             return resource

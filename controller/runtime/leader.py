@@ -118,7 +118,7 @@ class Election:
     def pause(self) -> float:
         """Return the seconds until the next try, at most until another process's lease ends."""
         pause = self._settings.retry_period
-        return min(pause, self._left()) if self._is_held_by_another() else pause
+        return min(pause, self._seconds_left()) if self._is_held_by_another() else pause
 
     async def hold(self) -> Never:
         """Renew the lease until that fails for too long; raises `LeadershipLostError`."""
@@ -148,7 +148,7 @@ class Election:
             async with asyncio.timeout(self._request_timeout):
                 lease = await self.client.get(LEASE, self._settings.name, self._settings.namespace)
                 if holder_of(lease) == self._identity:
-                    await self.client.replace(LEASE, released(lease, self._now()))
+                    await self.client.replace(LEASE, release_lease(lease, self._now()))
         except (ApiError, TimeoutError) as error:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
 
@@ -179,7 +179,7 @@ class Election:
                 await self.client.get(LEASE, self._settings.name, self._settings.namespace)
             )
         except NotFound:
-            self._observe(deleted(self._lease))
+            self._observe(as_existing_lease(self._lease))
         if self._is_held_by_another():
             return False
         try:
@@ -190,9 +190,9 @@ class Election:
 
     def _is_held_by_another(self) -> bool:
         """Return whether another process holds the lease, and it has not expired."""
-        return self.holder not in ("", self._identity) and self._left() > 0
+        return self.holder not in ("", self._identity) and self._seconds_left() > 0
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Return for how many seconds the lease is respected, as it was observed last."""
         seconds = (self._lease.get("spec") or {}).get(
             "leaseDurationSeconds"
@@ -210,7 +210,7 @@ class Election:
             if "resourceVersion" in self._lease["metadata"]
             else self.client.create
         )
-        claim = claimed(self._lease, self._identity, self._settings.duration, self._now())
+        claim = claim_lease(self._lease, self._identity, self._settings.duration, self._now())
         metadata = claim["metadata"]
         for field, values in self.metadata.items():
             metadata = {**metadata, field: {**(metadata.get(field) or {}), **values}}
@@ -222,7 +222,7 @@ def holder_of(lease: JsonObject) -> str:
     return str((lease.get("spec") or {}).get("holderIdentity") or "")
 
 
-def deleted(lease: JsonObject) -> JsonObject:
+def as_existing_lease(lease: JsonObject) -> JsonObject:
     """Return a deleted Lease as if it existed, since its holder may still be writing."""
     metadata, spec = lease["metadata"], lease.get("spec") or {}
     kept = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
@@ -232,7 +232,7 @@ def deleted(lease: JsonObject) -> JsonObject:
     }
 
 
-def claimed(lease: JsonObject, identity: str, duration: float, now: datetime) -> JsonObject:
+def claim_lease(lease: JsonObject, identity: str, duration: float, now: datetime) -> JsonObject:
     """Return a Lease held by `identity`: acquired now, or renewed if it held it already."""
     old = lease.get("spec") or {}
     is_renewal = holder_of(lease) == identity
@@ -248,7 +248,7 @@ def claimed(lease: JsonObject, identity: str, duration: float, now: datetime) ->
     return {**lease, "spec": spec}
 
 
-def released(lease: JsonObject, now: datetime) -> JsonObject:
+def release_lease(lease: JsonObject, now: datetime) -> JsonObject:
     """Return a Lease that any process may take."""
     ended = {"holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": micro_time(now)}
     return {**lease, "spec": lease["spec"] | ended}

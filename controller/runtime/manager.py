@@ -27,7 +27,7 @@ from controller.runtime.sources import (
     Owns,
     Watches,
     itself,
-    mapped,
+    map_objects,
     owner_of,
     readers_of,
     spec_changed,
@@ -67,7 +67,7 @@ class Manager:
         source of its events.
         """
         self.metrics = ControllerMetrics(registry, per_object=per_object_metrics)
-        on_response = partial(self.metrics.responded, endpoint.host)
+        on_response = partial(self.metrics.count_response, endpoint.host)
         self.election: Election | None = None
         if lease is not None:
             own = Client(
@@ -127,7 +127,7 @@ class Manager:
                         )
                     controller.watch(cache, owner_of(owners[0]))
                 case Watches(_, map):
-                    controller.watch(cache, mapped(map))
+                    controller.watch(cache, map_objects(map))
         self.add(controller)
         return controller
 
@@ -295,7 +295,7 @@ async def _work(controllers: Sequence[Controller], stop: asyncio.Event) -> None:
 
 
 async def _when_synced(controller: Controller, stop: asyncio.Event) -> None:
-    if await _before(stop, controller.synced()):
+    if await _before(stop, controller.wait_synced()):
         await controller.run()
 
 

@@ -109,7 +109,7 @@ class ControllerMetrics:
         self._unfinished.labels(name).set_function(lambda: sum(unfinished()))
         self._longest.labels(name).set_function(lambda: max(unfinished(), default=0.0))
 
-    def reconciled(
+    def count_reconcile(
         self, name: str, outcome: ReconcileOutcome, seconds: float, waited: float
     ) -> None:
         """Count a reconcile of a controller."""
@@ -125,7 +125,7 @@ class ControllerMetrics:
         if outcome in self._by_outcome:
             self._by_outcome[outcome].labels(name).inc()
 
-    def responded(self, host: str, method: str, code: int) -> None:
+    def count_response(self, host: str, method: str, code: int) -> None:
         """Count an API server response; code 0 means none arrived."""
         self._requests.labels(str(code) if code else "<error>", method, host).inc()
 
@@ -162,7 +162,7 @@ class KindMetrics:
         self._counts = counts
         self._changes = metrics.counter(counts.name, counts.about) if counts else None
 
-    def reconciled(
+    def count_reconcile(
         self, request: ReconcileRequest, outcome: ReconcileOutcome, seconds: float
     ) -> None:
         """Count a reconcile."""

@@ -82,7 +82,7 @@ def claims_of(pod: JsonObject) -> list[str]:
 
 def unscheduled_pod(pods: Iterable[JsonObject]) -> JsonObject | None:
     """Return a pod that the scheduler has no node for."""
-    return next((pod for pod in _by_name(pods) if _unscheduled(pod)), None)
+    return next((pod for pod in _by_name(pods) if _unscheduled_condition(pod)), None)
 
 
 def belongs_to(pod: JsonObject, workload: JsonObject) -> bool:
@@ -118,7 +118,7 @@ def _obstacle_of_pod(pod: JsonObject) -> Problem | None:
     if status.get("phase") == "Failed":
         message = status.get("message") or "its containers failed"
         return Problem(f"pod {name} failed: {message}", status.get("reason") or "PodFailed")
-    if condition := _unscheduled(pod):
+    if condition := _unscheduled_condition(pod):
         reason = condition.get("reason") or "Unschedulable"
         return Problem(f"pod {name} is not scheduled: {condition.get('message', '')}", reason)
     for container in _containers(status):
@@ -151,7 +151,7 @@ def _containers(status: JsonObject) -> Iterator[JsonObject]:
         yield from status.get(field) or ()
 
 
-def _unscheduled(pod: JsonObject) -> dict[str, Any] | None:
+def _unscheduled_condition(pod: JsonObject) -> dict[str, Any] | None:
     for condition in pod.get("status", {}).get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return dict(condition)
@@ -160,7 +160,7 @@ def _unscheduled(pod: JsonObject) -> dict[str, Any] | None:
 
 def _is_starting(pod: JsonObject) -> bool:
     status = pod.get("status", {})
-    if status.get("phase") != "Pending" or _unscheduled(pod):
+    if status.get("phase") != "Pending" or _unscheduled_condition(pod):
         return False
     waiting = [each.get("state", {}).get("waiting") or {} for each in _containers(status)]
     return not waiting or any(each.get("reason") in STARTING for each in waiting)

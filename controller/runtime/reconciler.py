@@ -143,17 +143,17 @@ class Reconciler:
             plan = self.kind.plan(parsed, observed, now())
             for write in (write for step in plan.steps for write in step.writes):
                 if isinstance(write, Apply | CreateOnly):
-                    self._stored(observed, write.object)
+                    self._stored_child(observed, write.object)
             if not observed.omitted:
                 return plan
             for resource, key in list(observed.omitted):
-                self.expectations.blocked(observed.request, self.caches[resource], key)
+                self.expectations.expect_change(observed.request, self.caches[resource], key)
                 observed.record(resource, key, await live(self.client, resource, key))
 
-    def _stored(self, observed: Snapshot, object: JsonObject) -> JsonObject | None:
+    def _stored_child(self, observed: Snapshot, object: JsonObject) -> JsonObject | None:
         """Return the stored state of a planned child."""
         metadata = object["metadata"]
-        resource = self.kind.owned(object)
+        resource = self.kind.owned_resource(object)
         return observed.child(resource, metadata["name"], metadata.get("namespace"))
 
     async def _apply(self, plan: Plan, applier: Applier, failures: dict[str, Failure]) -> bool:
@@ -183,7 +183,7 @@ class Reconciler:
         if owner.is_deleting:
             return plan, {}
 
-        waiting = waited_for(plan, partial(self._stored, observed))
+        waiting = waited_for(plan, partial(self._stored_child, observed))
         children = [child for step in waiting.values() for child in step]
         found = await self.explanations.explain(owner.request, [*plan.unexplained, *children])
         if found and plan.unexplained:

@@ -85,7 +85,7 @@ def owner_of(resource: Resource) -> Mapper:
     return requests
 
 
-def mapped(map: Callable[[JsonObject], Iterable[ReconcileRequest]]) -> Mapper:
+def map_objects(map: Callable[[JsonObject], Iterable[ReconcileRequest]]) -> Mapper:
     """Return a mapper by a function of an object: of its old and its new state."""
 
     def requests(change: Change) -> Iterable[ReconcileRequest]:

@@ -99,7 +99,7 @@ def status_of(
     return {
         **status,
         "observedGeneration": generation,
-        "conditions": dated(conditions, old, generation=generation, now=now),
+        "conditions": date_conditions(conditions, old, generation=generation, now=now),
     }
 
 
@@ -117,7 +117,7 @@ def status_of_unplanned(
         **stored,
         **({"phase": FAILED} if shows_phase or "phase" in stored else {}),
         "observedGeneration": generation,
-        "conditions": [*others, *dated([ready], old, generation=generation, now=now)],
+        "conditions": [*others, *date_conditions([ready], old, generation=generation, now=now)],
     }
 
 
@@ -206,7 +206,7 @@ def condition(type: str, holds: bool, reason: str, message: str = "") -> JsonObj
     return {"type": type, "status": str(holds), "reason": reason, "message": message[:MAX_MESSAGE]}
 
 
-def dated(
+def date_conditions(
     new: Sequence[JsonObject], old: Sequence[JsonObject], *, generation: int, now: datetime
 ) -> list[JsonObject]:
     """Return the new conditions with their generation and the time their status last changed."""

@@ -58,7 +58,7 @@ class StatusWriter:
         Raises ContestedError while another writer keeps changing it.
         """
         if self._waits():
-            status = self._declared(status)
+            status = self._declared_fields(status)
         before, sent = owner.status, digest(_without_times(status))
         place = WrittenObject(owner.request, owner.resource, owner.uid)
         if statuses.is_same(before, status) or self.conflicts.is_overridden(
@@ -78,7 +78,7 @@ class StatusWriter:
             return  # the object was deleted, which is the next event
         stored, sent = answer.get("status", {}), digest(_without_times(status))
         self._seen[owner.request] = digest(stored)
-        self.conflicts.answered(
+        self.conflicts.record_answer(
             place, sent, "" if statuses.is_same(stored, status) else digest(stored)
         )
         self.expectations.wrote(owner.request, self.cache, owner.request.key, answer)
@@ -128,7 +128,7 @@ class StatusWriter:
     def _count(self, owner: Owner, place: WrittenObject, sent: str, message: str) -> None:
         """Count a repair of the status; the fifth in ten minutes is a contest."""
         try:
-            self.conflicts.repaired(place, sent, "status", message)
+            self.conflicts.record_repair(place, sent, "status", message)
         except ContestedError:
             self.recorder.record(owner.object, Event("Contested", message, "Warning"))
             raise
@@ -152,7 +152,7 @@ class StatusWriter:
                 self._undeclared = frozenset()
             self.metrics.outdated_crd(bool(self._undeclared))
             if self._undeclared:
-                self.recorder.record(owner.object, self._outdated())
+                self.recorder.record(owner.object, self._outdated_event())
             return declared, answer
 
     async def _send(self, owner: Owner, status: JsonObject) -> JsonObject:
@@ -166,10 +166,10 @@ class StatusWriter:
             subresource="status",
         )
 
-    def _declared(self, status: JsonObject) -> JsonObject:
+    def _declared_fields(self, status: JsonObject) -> JsonObject:
         return {key: value for key, value in status.items() if key not in self._undeclared}
 
-    def _outdated(self) -> Event:
+    def _outdated_event(self) -> Event:
         resource = self.kind.resource
         fields = ", ".join(f"status.{each}" for each in sorted(self._undeclared))
         note = (

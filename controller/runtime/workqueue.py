@@ -137,7 +137,7 @@ class KeyBackoff:
         self._uniform = uniform
         self._failures: dict[Hashable, int] = {}
 
-    def failed(self, key: Hashable, error: Exception | None = None) -> float:
+    def count_failure(self, key: Hashable, error: Exception | None = None) -> float:
         """Count a failure and return the seconds to wait: the back-off, or a longer Retry-After.
 
         The first five conflicts wait milliseconds. A Retry-After of the server is limited to five

@@ -53,15 +53,15 @@ def contest(what: str, field: str, writer: Writer, parent: str, *, has_scale: bo
         )
     else:
         remedy = f"Change {parent} instead, or stop the other writer"
-    return f"{what}: {_restored(field, writer)}. {remedy}"
+    return f"{what}: {_restored_message(field, writer)}. {remedy}"
 
 
 def contest_of_status(field: str, writer: Writer) -> str:
     """Return the message about a field of an object's status that another writer changes."""
-    return f"{_restored(field, writer)}. Stop the other writer"
+    return f"{_restored_message(field, writer)}. Stop the other writer"
 
 
-def _restored(field: str, writer: Writer) -> str:
+def _restored_message(field: str, writer: Writer) -> str:
     return f"{field} is changed again and again by {writer}; it is restored once a minute"
 
 

@@ -11,7 +11,7 @@ import orjson
 from config.documents import Document, DocumentError, documents_at
 from config.presets import presets
 from gatewright.checks.recorded_reviews import read_reviews
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from webhook.harness.cases import read_trials
 from webhook.harness.objects import is_whole
 from webhook.harness.subject import Subject
@@ -67,7 +67,7 @@ def write_cases(policies: Path, paths: Iterable[Path], home: str, directory: Pat
         else:
             cases.append(case | {"expect": wanted})
     policies_path = os.path.relpath(policies, directory)
-    text = written({"policies": names.get(policies, policies_path), "cases": cases})
+    text = to_yaml({"policies": names.get(policies, policies_path), "cases": cases})
     return WrittenCases(text, len(cases), failed, unmatched)
 
 

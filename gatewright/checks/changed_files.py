@@ -27,7 +27,7 @@ class ChangedFiles:
         resolved = {resolve(path) for path in paths}
         return any(file in resolved or not resolved.isdisjoint(file.parents) for file in self.files)
 
-    def hidden(self) -> Iterator[str]:
+    def hidden_files(self) -> Iterator[str]:
         """Yield the files of the working directory that are hidden, or in a hidden directory."""
         here = Path.cwd()
         below = (file.relative_to(here) for file in self.files if file.is_relative_to(here))

@@ -55,7 +55,9 @@ def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> Subjec
         name=judged.name,
         verdict=judged.verdict,
         place=place(judged.document),
-        violations=tuple(_reported(judged.document, each, policies) for each in judged.findings),
+        violations=tuple(
+            _report_violation(judged.document, finding, policies) for finding in judged.findings
+        ),
         operations=judged.operations,
     )
 
@@ -81,7 +83,7 @@ def once_per_place(results: Iterable[SubjectResult]) -> tuple[list[SubjectResult
     return [*first.values()], lines
 
 
-def _reported(
+def _report_violation(
     document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]
 ) -> ReportedViolation:
     info = policies.get(finding.policy) or PolicyInfo(

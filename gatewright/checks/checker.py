@@ -259,7 +259,7 @@ class Checker:
         """Judge every subject once; `images` are the results of image look-ups."""
         self.results, self.reported = [], []
         self.covers.clear()
-        async for verdicts in self.subjects.judged(self.sets, live, images):
+        async for verdicts in self.subjects.judge(self.sets, live, images):
             if isinstance(verdicts, DocumentError):
                 self.problems += problems_of(verdicts)
                 continue

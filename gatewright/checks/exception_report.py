@@ -10,7 +10,7 @@ from gatewright.checks.check_report import LEVELS, place
 from gatewright.outputs import Ending, ReportedViolation, SourceLocation, SubjectResult
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
-from webhook.messages import counted
+from webhook.messages import count_noun
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
@@ -41,7 +41,7 @@ def without_effect(
     return [
         f"{_name_place(document, path)}: has no effect: {path}: {text}"
         for document, exception in exceptions
-        for _, path, text in _lost(exception, policies, home, now)
+        for _, path, text in _lost_effects(exception, policies, home, now)
     ]
 
 
@@ -76,9 +76,11 @@ def exception_results(
     policies, results = tuple(policies), list[SubjectResult]()
     for document, exception in exceptions:
         number = covers[exception.title]
-        faults = [*_lost(exception, policies, home, now)] or [*_faults(exception, number, now)]
+        faults = [*_lost_effects(exception, policies, home, now)] or [
+            *_faults(exception, number, now)
+        ]
         if number:
-            faults.append((IN_USE, "spec.exceptions", f"covers {counted(number, 'violation')}"))
+            faults.append((IN_USE, "spec.exceptions", f"covers {count_noun(number, 'violation')}"))
         results.append(
             SubjectResult(
                 kind="PolicyException",
@@ -92,7 +94,7 @@ def exception_results(
     return results
 
 
-def _lost(
+def _lost_effects(
     exception: BoundException, policies: Iterable[BoundPolicy], home: str, now: datetime
 ) -> Iterator[Fault]:
     """Yield why an exception has no effect."""

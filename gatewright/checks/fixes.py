@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from config.documents import Document, is_utf16, parse_documents, readable_documents
-from config.edits import EditableText, EditError, TextEdit, changed, edited
+from config.edits import EditableText, EditError, TextEdit, apply_edits, replace_at
 from config.printable import printable
 from gatewright.checks.origin_files import value_below, written_path
 from gatewright.outputs import PolicyInfo, SubjectResult, write_file
 from kube.resource import FieldPath, PathElement
 from webhook.engine.violation import UNSET, steps_of
 from webhook.findings import Finding
-from webhook.messages import counted
+from webhook.messages import count_noun
 from webhook.policy_sets.catalogue import catalogue
 
 PatchOperation = Mapping[str, Any]  # of a JSON Patch (RFC 6902)
@@ -118,30 +118,30 @@ def fixed_files(
             fixes.setdefault(source, []).extend((document, each) for each in chosen)
         else:
             unwritable += len(chosen)
-    files = [_fixed(Path(source), changes) for source, changes in fixes.items()]
+    files = [_fix_file(Path(source), changes) for source, changes in fixes.items()]
     elsewhere.update({str(each.path): each.left_out for each in files})
     notes = [
-        f"{source}: {counted(count, 'fix', 'es')} left out: a template, generator or patch sets "
+        f"{source}: {count_noun(count, 'fix', 'es')} left out: a template, generator or patch sets "
         "the values"
         for source, count in elsewhere.items()
         # An object of a cluster has no source.
         if source and count
     ]
     notes += [
-        f"{file.path}: {counted(file.shared, 'fix', 'es')} left out: anchors, aliases or merges "
+        f"{file.path}: {count_noun(file.shared, 'fix', 'es')} left out: anchors, aliases or merges "
         "share the values; write them out"
         for file in files
         if file.shared
     ]
     if unwritable:
-        notes.append(f"{counted(unwritable, 'fix', 'es')} left out: standard input is no file")
+        notes.append(f"{count_noun(unwritable, 'fix', 'es')} left out: standard input is no file")
     if hidden:
-        unsafe_fixes = counted(hidden, "fix", "es")
+        unsafe_fixes = count_noun(hidden, "fix", "es")
         notes.append(f"{unsafe_fixes} left out: may stop an application; --unsafe-fixes adds them")
     return [each for each in files if each.count], notes
 
 
-def _fixed(path: Path, changes: Iterable[DocumentFix]) -> FixedFile:
+def _fix_file(path: Path, changes: Iterable[DocumentFix]) -> FixedFile:
     data = path.read_bytes()
     encoding = "utf-16" if is_utf16(data) else "utf-8"
     before = data.decode(encoding)
@@ -161,7 +161,7 @@ def _steps(pointer: str, value: Any) -> FieldPath:
     return tuple(path)
 
 
-def _appended(path: FieldPath, judged: Any, written: Any) -> FieldPath | None:
+def _appended_path(path: FieldPath, judged: Any, written: Any) -> FieldPath | None:
     """Return the path of an item that is added at the end of a list; None if it is elsewhere."""
     for step in path[:-1]:
         judged, written = value_below(judged, step), value_below(written, step)
@@ -196,7 +196,7 @@ class FixedText:
             path = _steps(operation["path"], document.value)
             own = self._documents[index].value
             if operation["op"] == "insert" and isinstance(path[-1], int):
-                written = _appended(path, document.value, own)
+                written = _appended_path(path, document.value, own)
             else:
                 written = written_path(path, document.value, own)
             queue = queues.setdefault(index, [])
@@ -235,10 +235,10 @@ class FixedText:
                 edits.append(
                     text.edit_apart(node, value, *change) if apart else text.edit(node, *change)
                 )
-                expected[index] = changed(value, *change)
-            new = edited(self.text, edits)
+                expected[index] = replace_at(value, *change)
+            new = apply_edits(self.text, edits)
             documents = self._parse(new)
-            made = _made(batch, queues, expected, [each.value for each in documents])
+            made = _applied_changes(batch, queues, expected, [each.value for each in documents])
         except (EditError, ValueError):
             return False
         if [each.value for each in documents] != expected:
@@ -253,7 +253,7 @@ class FixedText:
         return readable_documents(parse_documents(text.encode(), self._source))[0]
 
 
-def _made(
+def _applied_changes(
     batch: Iterable[int], queues: Queues, expected: list[Any], found: list[Any]
 ) -> dict[int, list[FieldChange]]:
     """Return the queued changes that edits made, too, and add them to the expected values."""
@@ -263,12 +263,12 @@ def _made(
             if found[index] != expected[index]:
                 made[index] = [each for each in queues[index] if _holds(found[index], each)]
                 for change in made[index]:
-                    expected[index] = changed(expected[index], *change)
+                    expected[index] = replace_at(expected[index], *change)
     return made
 
 
 def _holds(value: Any, change: FieldChange) -> bool:
     try:
-        return bool(changed(value, *change) == value)
+        return bool(replace_at(value, *change) == value)
     except EditError:
         return False

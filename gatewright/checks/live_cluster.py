@@ -20,7 +20,7 @@ from kube.errors import ApiError
 from kube.resource import GroupKind, title_of
 from webhook.engine import SCHEMAS, BoundPolicy, Engine
 from webhook.engine.kinds import Kind
-from webhook.harness.manifests import JudgedManifest, judged
+from webhook.harness.manifests import JudgedManifest, judge_manifest
 from webhook.known import Known
 from webhook.policy_sets.bound_objects import document_of
 from webhook.policy_sets.kind_names import custom_versions
@@ -119,7 +119,7 @@ class Live:
         }
         return CustomTypes.of_openapi(await client.schemas(sorted(versions)))
 
-    async def judged(
+    async def judge(
         self, sets: Sequence[PoliciesInForce], known: Known
     ) -> AsyncIterator[list[JudgedManifest]]:
         """Yield the verdicts on each object that an audit by these policies would judge."""
@@ -130,7 +130,8 @@ class Live:
             document = Document.of_object(existing_object.object)
             namespace = existing_object.object["metadata"].get("namespace", "")
             yield [
-                judged(document, namespace, judge(*existing_object).outcomes) for judge in judges
+                judge_manifest(document, namespace, judge(*existing_object).outcomes)
+                for judge in judges
             ]
 
 

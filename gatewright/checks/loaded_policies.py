@@ -18,7 +18,7 @@ from webhook.engine.kinds import Kind
 from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests
 from webhook.known import Known
-from webhook.policy_sets.admission_policies import joined
+from webhook.policy_sets.admission_policies import join_policies
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read_valid, without_cases
 
@@ -55,7 +55,7 @@ class PoliciesInForce:
         """
         own = Engine(in_force(found, catalogue(), home), planners)
         conflicts = (_conflict_problem(each, documents) for each in own.conflicts)
-        engine = joined(own, more)
+        engine = join_policies(own, more)
         infos = policy_infos(engine.policies)
         return cls(documents, engine, infos, now, (*problems, *conflicts))
 
@@ -101,7 +101,9 @@ class PoliciesInForce:
         """
         return ManifestJudge(self.engine, known, namespace, self.now, applies=applies)
 
-    def judged(self, documents: Sequence[Document], namespace: str) -> Iterator[JudgedManifest]:
+    def judge_documents(
+        self, documents: Sequence[Document], namespace: str
+    ) -> Iterator[JudgedManifest]:
         """Yield the verdict on each document; the policies look up objects in the documents, too.
 
         Raises DocumentError if one is not an API object.

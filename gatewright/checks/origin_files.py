@@ -25,7 +25,7 @@ class OriginFiles:
         self._files: dict[Path, list[tuple[str, str, FieldPlaces]]] = {}
         self._built: dict[Path, Counter[Path]] = {}  # objects by file, of each kustomization
 
-    def placed(self, document: Document, kustomization: Path, base: Path) -> Document:
+    def place(self, document: Document, kustomization: Path, base: Path) -> Document:
         """Return an object of a kustomization file with the lines of its plain file.
 
         If there is no such file, or if several of its objects match, the lines are the first line

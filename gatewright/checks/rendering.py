@@ -84,7 +84,7 @@ class Renderer:
             yield from _of_templates(directory, text, ChartValues(directory, self._charts))
             return
         for document in parse_documents(text, str(file)):
-            yield self._origins.placed(document, file, base)
+            yield self._origins.place(document, file, base)
 
     def omits(self, file: Path) -> bool:
         """Whether the kustomizations so far leave out an object of one of their plain files."""

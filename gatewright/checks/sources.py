@@ -59,7 +59,7 @@ def read_sources(
     if changes is not None and changes.only:
         kept = {whole for whole, paths in inputs.items() if changes.touch(paths)}
         inventory.keep(kept, changes)
-        for name in changes.hidden():
+        for name in changes.hidden_files():
             inventory.skipped.add(name, HIDDEN)
     with Renderer(charts) as renderer:
         for whole, path in inventory.units.items():

@@ -67,7 +67,7 @@ class Subjects:
                     )
                     yield (kind.group, kind.kind), kind
 
-    async def judged(
+    async def judge(
         self,
         sets: Sequence[PoliciesInForce],
         live: "Live | None",
@@ -87,15 +87,15 @@ class Subjects:
             known.served_types = known.served_types.beside(named)
         known_of(documents, self.namespace, self.labels, known)
         if self.sources is not None:
-            for subject in self._judged(self.sources, sets, known):
+            for subject in self._judge(self.sources, sets, known):
                 yield subject
         elif live is not None:
             with Progress("judged") as done:
-                async for verdicts in live.judged(sets, known):
+                async for verdicts in live.judge(sets, known):
                     yield verdicts
                     done.advance()
 
-    def _judged(
+    def _judge(
         self, sources: Sources, sets: Sequence[PoliciesInForce], known: Known
     ) -> Iterator[Verdicts]:
         yield from map(DocumentError, sources.problems)

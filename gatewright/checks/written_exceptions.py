@@ -107,7 +107,7 @@ def _entries(
 ) -> Iterator[dict[str, Any]]:
     """Yield an entry for the object, and one per kind created from its pod template."""
     where = {"namespaces": [object.namespace]} if object.namespace else {}
-    name = _generated(object.name[:-1]) if object.name.endswith("*") else object.name
+    name = _generate_name(object.name[:-1]) if object.name.endswith("*") else object.name
     yield {"kinds": [object.kind], "names": [name], **where, "paths": paths}
     templates = _templates()
     template = re.compile(templates.get(object.kind) or "(?!)")
@@ -117,7 +117,7 @@ def _entries(
         above = templates[kind].replace("\\", "")
         of_template = [above + path for path in of_pod]
         if kind in judged:
-            created = _generated(f"{name}-") if kind == "Pod" else f"{name}-*"
+            created = _generate_name(f"{name}-") if kind == "Pod" else f"{name}-*"
             yield {"kinds": [kind], "names": [created], **where, "paths": of_template}
 
 
@@ -133,7 +133,7 @@ def _templates() -> dict[str, str]:
     }
 
 
-def _generated(prefix: str) -> str:
+def _generate_name(prefix: str) -> str:
     return f"{prefix[:MAX_PREFIX]}*"
 
 

@@ -42,11 +42,11 @@ from gatewright.console.options import (
 )
 from gatewright.console.terminal import show_diff
 from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, write, write_file
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
 from webhook.harness.looked_up import written_images
-from webhook.messages import counted
+from webhook.messages import count_noun
 
 MAX_FIX_ROUNDS = 8  # of judging and fixing; two are usual
 PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no attention
@@ -220,7 +220,7 @@ def command(
     checker.notes += notes
     _except(checker, write_exceptions, reason, expires)
     if record_images:
-        write_file(record_images, written({"looked_up": written_images(checker.images)}))
+        write_file(record_images, to_yaml({"looked_up": written_images(checker.images)}))
     if not (
         checker.results or checker.problems or allow_empty or changed is not None or changed_files
     ):
@@ -279,7 +279,7 @@ def _fix(
         checker = judge()
         # A mutation that adds an item would add it again.
         files, notes = fix_once(checker.reported, adds_items=False)
-    fixed = (f"{path}: fixed {counted(count, 'field')}" for path, count in counts.items())
+    fixed = (f"{path}: fixed {count_noun(count, 'field')}" for path, count in counts.items())
     return checker, files, [*fixed, *notes]
 
 
@@ -299,8 +299,8 @@ def _except(
         exceptions = writer.documents(reason, expires)
         last = checker.beside(exceptions)
         asyncio.run(last.run())
-    write_file(file, "---\n".join(written(each.value) for each in exceptions))
-    checker.notes.append(f"{file}: {counted(len(exceptions), 'exception')}")
+    write_file(file, "---\n".join(to_yaml(each.value) for each in exceptions))
+    checker.notes.append(f"{file}: {count_noun(len(exceptions), 'exception')}")
     for result in last.results:
         errors = {each.message: None for each in result.violations if each.level == "error"}
         checker.notes += [f"{result.title} is denied with them, too: {text}" for text in errors]

@@ -21,7 +21,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from certs import issue_ca, issue_serving
-from config.defaulting import defaulted
+from config.defaulting import fill_crd_defaults
 from config.documents import read_documents
 from config.settings import Settings
 from gatewright.commands.certs import write_pairs
@@ -68,7 +68,8 @@ def command() -> None:
     ):
         admissions = [
             Admission(
-                object=defaulted(document.value), namespace=document.value["metadata"]["namespace"]
+                object=fill_crd_defaults(document.value),
+                namespace=document.value["metadata"]["namespace"],
             )
             for document in read_documents(manifests)
         ]

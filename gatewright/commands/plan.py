@@ -26,8 +26,8 @@ from gatewright.console.options import (
 )
 from gatewright.console.terminal import complain, show_diff
 from gatewright.outputs.redaction import redact
-from gatewright.outputs.yaml_text import written
-from gatewright.plans.children import Parent, Planned, has_planned_kind, parent_of, planned
+from gatewright.outputs.yaml_text import to_yaml
+from gatewright.plans.children import Parent, Planned, has_planned_kind, parent_of, plan_children
 from gatewright.plans.differences import Cluster, Difference
 from gatewright.processes.planners import planners_of
 from kube.client import Client
@@ -89,7 +89,7 @@ def command(
     problems += map(str, policies.problems)
     judged = [
         child
-        for child in policies.judged(documents, namespace)
+        for child in policies.judge_documents(documents, namespace)
         if child.document in planned_documents
     ]
     changed = [
@@ -124,7 +124,7 @@ def _print_all(
         else:
             click.echo(
                 "---\n".join(
-                    f"{child.comment}{written(redact(created(child.write)))}" for child in children
+                    f"{child.comment}{to_yaml(redact(created(child.write)))}" for child in children
                 ),
                 nl=False,
             )
@@ -139,7 +139,7 @@ def _all_of(
     children, errors = list[Planned](), list[str]()
     for parent in parents:
         try:
-            children += planned(parent, now, values)
+            children += plan_children(parent, now, values)
         except DocumentError as error:
             errors.append(str(error))
     return children, errors

@@ -87,7 +87,7 @@ async def find_backups(client: Client, name: str, namespace: str) -> tuple[JsonO
     Raises ClickException if there is neither a Backup nor a database with backups of that name.
     """
     if (backup := await _get(client, BACKUP, name, namespace)) is not None:
-        return await client.get(CRON_JOB, f"{name}-cronjob", namespace), replaced(backup)
+        return await client.get(CRON_JOB, f"{name}-cronjob", namespace), describe_replaced(backup)
     database = ""
     if await _get(client, POSTGRESQL, name, namespace) is not None:
         database = name
@@ -110,7 +110,7 @@ async def _backups_of(
     """Return what `find_backups` does for a database with this name; None if it has no backups."""
     own = name_of(database)
     if (backup := await _get(client, BACKUP, own, namespace)) is not None:
-        return await client.get(CRON_JOB, f"{own}-cronjob", namespace), replaced(backup)
+        return await client.get(CRON_JOB, f"{own}-cronjob", namespace), describe_replaced(backup)
     if (cronjob := await _get(client, CRON_JOB, own, namespace)) is None:
         return None
     text = f"Replaces: databases of {{}} {database}\nLater writes to them are lost."
@@ -134,7 +134,7 @@ async def _get(client: Client, resource: Resource, name: str, namespace: str) ->
         return None
 
 
-def replaced(backup: JsonObject) -> str:
+def describe_replaced(backup: JsonObject) -> str:
     """Return what a restore of a stored Backup replaces."""
     source, status = backup["spec"]["source"], backup.get("status", {})
     connection = source["connection"]

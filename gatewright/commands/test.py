@@ -28,10 +28,10 @@ from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write, wri
 from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.coverage import coverage, percent
-from webhook.harness.mutants import Mutant, tried
+from webhook.harness.mutants import Mutant, try_mutants
 from webhook.harness.objects import is_object
 from webhook.harness.trial import Tried, attempt
-from webhook.harness.update import updated
+from webhook.harness.update import update_expectations
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import carries_cases
 
@@ -228,7 +228,7 @@ def _update(done: list[Tried], problems: list[InputProblem]) -> list[str]:
     for source, cases in by_file.items():
         failing = [tries for tries in cases.values() if any(each.differences for each in tries)]
         old = Path(source).read_bytes().decode()  # places count both characters of CRLF
-        new, faults = updated(old, failing)
+        new, faults = update_expectations(old, failing)
         problems += map(InputProblem, faults)
         if new != old:
             write_file(Path(source), new)
@@ -246,4 +246,4 @@ def _mutate(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
         if not tried_case.differences:
             by_file.setdefault(tried_case.trial.document.source, []).append(tried_case.trial)
     for trials in progress(list(by_file.values()), "files mutated"):
-        yield from tried(trials, catalogue())
+        yield from try_mutants(trials, catalogue())

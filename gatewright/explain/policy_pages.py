@@ -64,7 +64,7 @@ def _parameters(
 ) -> Iterator[Parameter]:
     for name, field in schema.get("properties", {}).items():
         required = name in schema.get("required", ())
-        default = "required" if required else shown(field.get("default"))
+        default = "required" if required else to_yaml_line(field.get("default"))
         yield Parameter(f"{above}{name}", type_of(field), default, field.get("description", ""))
         inner, brackets = object_in(field)
         if inner is not None:
@@ -85,9 +85,9 @@ def object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
 def type_of(field: Mapping[str, Any]) -> str:
     """Return the type of a field of a JSON Schema, in words."""
     if "enum" in field:
-        return " or ".join(map(shown, field["enum"]))
+        return " or ".join(map(to_yaml_line, field["enum"]))
     if "const" in field:
-        return shown(field["const"])
+        return to_yaml_line(field["const"])
     if "anyOf" in field:
         return " or ".join(type_of(each) for each in field["anyOf"] if each.get("type") != "null")
     if "$ref" in field:
@@ -101,7 +101,7 @@ def type_of(field: Mapping[str, Any]) -> str:
     return str(field.get("type", "anything"))
 
 
-def shown(value: object) -> str:
+def to_yaml_line(value: object) -> str:
     """Return a value as one line of YAML."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")

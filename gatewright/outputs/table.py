@@ -9,7 +9,7 @@ import orjson
 
 from gatewright.console.terminal import STYLES, colour, wrap
 from gatewright.outputs.results import Report, ReportedViolation, SubjectResult
-from webhook.messages import counted
+from webhook.messages import count_noun
 
 INDENT = "  "
 COMMAND = ": kubectl "  # begins the command at the end of a message
@@ -58,7 +58,7 @@ def _undecided_once(results: Iterable[SubjectResult]) -> Iterator[SubjectResult]
             if violation.action != "Error":
                 kept.append(violation)
             elif number := counts.pop((violation.policy, violation.message), 0):
-                others = f" Also {counted(number - 1, 'more object')}." * (number > 1)
+                others = f" Also {count_noun(number - 1, 'more object')}." * (number > 1)
                 kept.append(replace(violation, message=violation.message + others))
         if kept or not result.violations:
             yield replace(result, violations=tuple(kept))
@@ -86,5 +86,5 @@ def _parts(each: ReportedViolation) -> tuple[str, str, str]:
 def summary(report: Report) -> str:
     """Return the counts in one line: `3 objects: 1 denied, 2 allowed`."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items())
-    head = counted(len(report.results), NOUNS.get(report.command, "object"))
+    head = count_noun(len(report.results), NOUNS.get(report.command, "object"))
     return f"{head}: {counts}" if counts else head

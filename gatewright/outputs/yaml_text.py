@@ -35,7 +35,7 @@ def _is_text(value: str) -> bool:
 Written.add_representer(str, _text)
 
 
-def written(object: Mapping[str, Any], *, sort_keys: bool = False) -> str:
+def to_yaml(object: Mapping[str, Any], *, sort_keys: bool = False) -> str:
     """Return an object as YAML."""
     text: str = yaml.dump(
         dict(object), Dumper=Written, sort_keys=sort_keys, width=120, allow_unicode=True

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.converters import ConversionError, as_written, stored
-from config.defaulting import defaulted
+from config.converters import ConversionError, as_written, to_stored_version
+from config.defaulting import fill_crd_defaults
 from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
 from config.printable import printable
@@ -88,7 +88,7 @@ class Planned:
     @property
     def resource(self) -> Resource:
         """The resource of the object."""
-        return self.parent.kind.owned(self.write.object)
+        return self.parent.kind.owned_resource(self.write.object)
 
     @property
     def comment(self) -> str:
@@ -116,7 +116,7 @@ def parent_of(document: Document, namespace: str) -> Parent:
     """
     require_object(document)
     try:
-        value = defaulted(stored(document.value))
+        value = fill_crd_defaults(to_stored_version(document.value))
     except ConversionError as error:
         raise DocumentError(f"{document.where()}: {error}") from None
     kind = _kinds().get((value["apiVersion"], value["kind"]))
@@ -159,7 +159,7 @@ def has_planned_kind(document: Document) -> bool:
     }
 
 
-def planned(
+def plan_children(
     parent: Parent,
     now: datetime,
     settings: PlanSettings,
@@ -179,8 +179,8 @@ def planned(
                 yield child
                 kind = _kinds().get((child.resource.api_version, child.resource.kind))
                 if kind is not None:
-                    yield from planned(
-                        Parent(kind, defaulted(child.object)), now, settings, observed
+                    yield from plan_children(
+                        Parent(kind, fill_crd_defaults(child.object)), now, settings, observed
                     )
 
 

@@ -15,8 +15,8 @@ from controller.runtime.child import with_initial
 from controller.runtime.ownership import PARENT
 from controller.runtime.plan import CreateOnly, Observed
 from gatewright.outputs.redaction import redact
-from gatewright.outputs.yaml_text import written
-from gatewright.plans.children import Parent, Planned, planned
+from gatewright.outputs.yaml_text import to_yaml
+from gatewright.plans.children import Parent, Planned, plan_children
 from gatewright.processes.planners import optional_resources
 from kube.client import Client
 from kube.errors import ApiError, NotFound
@@ -90,11 +90,11 @@ class Cluster:
                 served=served,
             )
 
-        for child in planned(parent, self._now, self._settings, observed):
+        for child in plan_children(parent, self._now, self._settings, observed):
             await self._look(child, there, children)
             if child.parent.title not in read:
                 read[child.parent.title] = await self._read(child.parent)
-        for child in planned(parent, self._now, self._settings, observed):
+        for child in plan_children(parent, self._now, self._settings, observed):
             await self._look(child, there, children)
             uid = _uid(there[child.parent.title])
             yield await self._difference(child, children.get(_id(child)), uid)
@@ -206,4 +206,4 @@ def _render(object: JsonObject | None, before: JsonObject | None) -> list[str]:
         metadata["annotations"] = annotations
     shown = {**object, "metadata": metadata}
     shown.pop("status", None)
-    return written(redact(shown, before), sort_keys=True).splitlines()
+    return to_yaml(redact(shown, before), sort_keys=True).splitlines()

@@ -88,7 +88,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     types = {each.resource: each.type for each in planned_kinds()}
 
     def child(write: Apply | CreateOnly) -> PlannedObject:
-        resource = kind.owned(write.object)
+        resource = kind.owned_resource(write.object)
         object = created(write)
         filled = defaulted_as(types[resource], object) if resource in types else object
         if isinstance(write, Apply):

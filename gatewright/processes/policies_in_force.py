@@ -49,7 +49,7 @@ def policies_of(
         objects,
         metrics,
         config_maps,
-        proofs.carried,
+        proofs.denied_objects,
     )
     policies.refresh()
     return policies

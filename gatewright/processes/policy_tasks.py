@@ -60,7 +60,7 @@ class PolicyTasks:
         """
         self.policies = policies
         self._caches = {each: manager.caches.of(each, optional=True) for each in RESOURCES}
-        self._caches[EXCEPTION].add_index(EXCEPTED, _excepted)
+        self._caches[EXCEPTION].add_index(EXCEPTED, _excepted_policies)
         self._are_in_force = False
         self._figures: dict[ObjectId, Any] | None = None  # of the last audit
         self._problems = set[ObjectId]()
@@ -115,7 +115,7 @@ class PolicyTasks:
             ),
             audited=partial(self._audit_status, resource),
             is_widened=lambda key: (resource, key) in self._widened,
-            enforced=partial(self._enforced, resource),
+            enforced=partial(self._enforced_condition, resource),
         )
         controller = statuses.controller(manager.metrics)
         manager.add(controller)
@@ -161,7 +161,7 @@ class PolicyTasks:
         found = [(tenants if "/" in title else cluster, title) for title in titles]
         self._enqueue_statuses(each for each in found if each[1] in self._caches[each[0]])
 
-    def _enforced(
+    def _enforced_condition(
         self, resource: Resource, key: str, status: Mapping[str, Any]
     ) -> JsonObject | None:
         """Return the condition Enforced: as measured, or before that the object's present one."""
@@ -239,7 +239,7 @@ def _read_config_map(config_map: WatchedObject) -> JsonObject | None:
         return None
 
 
-def _excepted(exception: JsonObject) -> list[str]:
+def _excepted_policies(exception: JsonObject) -> list[str]:
     """Return the names of the policies that an exception names."""
     entries = (exception.get("spec") or {}).get("exceptions") or []
     return [str(each.get("policy")) for each in entries]

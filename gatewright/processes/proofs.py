@@ -70,7 +70,7 @@ class Proofs:
         self._denied[""] = self._prove([*files, *carried], policies)
         return found
 
-    def carried(self) -> list[JsonObject]:
+    def denied_objects(self) -> list[JsonObject]:
         """Return objects that cases create, and expect to be denied."""
         return [object for found in list(self._denied.values()) for object in found]
 

@@ -64,7 +64,7 @@ class ApiServer(FakeApiServer):
         return [
             (
                 f"{'apply' if 'apply' in request.content_type else VERBS[request.method]} "
-                f"{_shown(path, request.body)}"
+                f"{_format_path(path, request.body)}"
             )
             for request, path in requests
             if "events.k8s.io" not in path
@@ -109,7 +109,7 @@ async def reconcile(
             asyncio.create_task(task) for task in (manager.caches.run(), manager.recorder.run())
         ]
         try:
-            await manager.caches.synced()
+            await manager.caches.wait_synced()
             return await controller.reconcile(ReconcileRequest(namespace, name))
         finally:
             await manager.recorder.flush()
@@ -123,7 +123,7 @@ def _schema_of(type: Any) -> dict[str, Any]:
     return definition(type)
 
 
-def _shown(path: list[str], body: Any) -> str:
+def _format_path(path: list[str], body: Any) -> str:
     """Return the resource, namespace and name in an API path."""
     below = path[3 if path[1] == "api" else 4 :]
     namespace = below[1] if below[0] == "namespaces" and len(below) > 2 else ""

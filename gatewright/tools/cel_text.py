@@ -59,7 +59,7 @@ def present(value: str, key: str) -> str:
     return f"has({value}.{key})" if is_name(key) else f"{literal(key)} in {value}"
 
 
-def grouped(text: str) -> str:
+def parenthesise(text: str) -> str:
     """Return an expression that can be an operand of &&."""
     depth = 0
     for mark in TOKEN.findall(text):
@@ -74,7 +74,7 @@ def every(parts: Iterable[str]) -> str:
     kept = [each for each in dict.fromkeys(parts) if each != "true"]
     if "false" in kept:
         return "false"
-    return " && ".join(map(grouped, kept) if len(kept) > 1 else kept) or "true"
+    return " && ".join(map(parenthesise, kept) if len(kept) > 1 else kept) or "true"
 
 
 def conjuncts(text: str) -> list[str]:
@@ -106,7 +106,7 @@ def some(parts: Iterable[str]) -> str:
     return "true" if "true" in kept else " || ".join(kept) or "false"
 
 
-def negated(text: str) -> str:
+def negate(text: str) -> str:
     """Return the negation of an expression."""
     if text in ("true", "false"):
         return "false" if text == "true" else "true"

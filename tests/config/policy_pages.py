@@ -13,7 +13,7 @@ from gatewright.explain.policy_pages import (
     prose,
     targets,
 )
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from gatewright.tools.migrate.other_libraries import table as counterpart_table
 from webhook.engine import Policy
 
@@ -102,7 +102,7 @@ def _example(policy: Policy, example: Example) -> Iterator[str]:
 
 def block(value: Mapping[str, Any]) -> str:
     """Return a value as a block of YAML."""
-    return f"```yaml\n{written(value)}```"
+    return f"```yaml\n{to_yaml(value)}```"
 
 
 def _row(row: Parameter) -> Sequence[str]:

@@ -14,7 +14,7 @@ from config.api.meta import ApiModel, CustomResource
 from config.settings import PREFIX, Settings
 from controller.runtime.kind import PlannedKind
 from gatewright.console.options import shown_default
-from gatewright.explain.policy_pages import object_in, shown, type_of
+from gatewright.explain.policy_pages import object_in, to_yaml_line, type_of
 from gatewright.outputs.json import ReportRecord
 from tests.config.policy_pages import table
 
@@ -152,7 +152,7 @@ def _default(field: Mapping[str, Any]) -> str:
     default = field.get("default")
     if isinstance(default, dict):
         default = {key: value for key, value in default.items() if value is not None}
-    return "" if default in (None, "") else f"`{shown(default)}`"
+    return "" if default in (None, "") else f"`{to_yaml_line(default)}`"
 
 
 def _bounds(field: Mapping[str, Any]) -> str:

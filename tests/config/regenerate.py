@@ -29,7 +29,7 @@ from controller.runtime.metrics import KindMetrics
 from gatewright.cli import COMMANDS, TOOLS
 from gatewright.cli import gatewright as command_line
 from gatewright.explain import editor_schemas
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from tests.config import policy_pages as pages
 from tests.config import reference
 from tests.config.chart_files import generated, plain
@@ -174,7 +174,7 @@ def playground_examples() -> str:
     for name in catalogue():
         if (trial := _example(name)) is not None:
             texts = (
-                written(each or {})
+                to_yaml(each or {})
                 for each in (trial.subject.documents[0].value, trial.admission.object)
             )
             found.append(dict(zip(("name", "policies", "object"), (name, *texts), strict=True)))

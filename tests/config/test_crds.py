@@ -92,7 +92,7 @@ class Told(ApiModel):
 
 def test_a_description_has_the_default():
     """It is added unless the description has it, or the default is empty."""
-    schema = crds.explained({"items": crds.structural(Told.model_json_schema())})
+    schema = crds.explain_defaults({"items": crds.structural(Told.model_json_schema())})
     assert {name: each["description"] for name, each in schema["items"]["properties"].items()} == {
         "port": "Where it listens. Defaults to 8080.",
         "keep": "whether it stays; true by default",

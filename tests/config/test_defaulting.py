@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from config.api.webapp import WebApp
-from config.defaulting import defaulted, defaulted_as, fill_defaults
+from config.defaulting import defaulted_as, fill_crd_defaults, fill_defaults
 
 RESOURCES = {
     "limits": {"cpu": "500m", "memory": "512Mi"},
@@ -43,7 +43,7 @@ def test_absent_and_null_fields_get_defaults(spec, filled):
     """Set fields are kept, valid or not."""
     given = webapp(**spec)
     before = copy.deepcopy(given)
-    assert defaulted(given) == defaulted_as(WebApp, given) == webapp(**filled)
+    assert fill_crd_defaults(given) == defaulted_as(WebApp, given) == webapp(**filled)
     assert given == before
 
 
@@ -60,14 +60,14 @@ def test_absent_and_null_fields_get_defaults(spec, filled):
 )
 def test_other_objects_are_unchanged(object):
     """Only Gatewright's kinds in their versions get defaults."""
-    assert defaulted(object) == object
+    assert fill_crd_defaults(object) == object
 
 
 def test_two_objects_share_no_defaults():
     """Changing one object does not affect the next."""
-    one = defaulted(webapp())
+    one = fill_crd_defaults(webapp())
     one["spec"]["resources"]["limits"]["cpu"] = "9"
-    assert defaulted(webapp())["spec"]["resources"] == RESOURCES
+    assert fill_crd_defaults(webapp())["spec"]["resources"] == RESOURCES
 
 
 def test_the_values_of_a_map_get_defaults():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.documents import parse_documents
-from config.edits import EditableText, EditError, changed
+from config.edits import EditableText, EditError, replace_at
 
 
 def edited(text, path, new, source="x.yaml"):
@@ -16,7 +16,7 @@ def edited(text, path, new, source="x.yaml"):
     edit = EditableText(text, is_json=source.endswith(".json")).edit(document.node, path, new)
     result = text[: edit.start] + edit.text + text[edit.end :]
     (after,) = parse_documents(result.encode(), source)
-    assert after.value == changed(document.value, path, new)
+    assert after.value == replace_at(document.value, path, new)
     return result
 
 
@@ -174,4 +174,4 @@ def test_any_json_can_be_changed(value, first, second, new):
             result = edited(text, path, new, "x.json")
         except EditError:
             continue
-        assert json.loads(result) == changed(value, path, new)
+        assert json.loads(result) == replace_at(value, path, new)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.quantities import LARGEST, QuantityError, parse_quantity, written
+from config.quantities import LARGEST, QuantityError, format_quantity, parse_quantity
 from tests.characters import CHARACTERS
 from webhook.engine import Fields, WrongTypeError
 
@@ -162,13 +162,13 @@ def test_exponents_are_exact(sign, number, exponent):
 )
 def test_a_number_is_formatted_with_the_largest_unit(value, text):
     """The unit leaves a whole number, or thousandths are used."""
-    assert str(written(int(value * 1000))) == text
+    assert str(format_quantity(int(value * 1000))) == text
 
 
 @given(st.integers(0, LARGEST * 1000))
 def test_formatting_is_exact(thousandths):
     """Parsing the text gives the number."""
-    assert written(thousandths).millis == thousandths
+    assert format_quantity(thousandths).millis == thousandths
 
 
 @given(

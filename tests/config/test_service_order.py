@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.service_order import faults_of, ordered, title_of
+from config.service_order import faults_of, order_services, title_of
 
 NAMES = ("a", "b", "c", "d", "e")
 DEPENDENCIES = st.fixed_dictionaries(
@@ -19,7 +19,7 @@ def test_each_comes_after_what_it_depends_on_or_has_a_fault(needed: dict[str, se
     """Of any services, those without a fault are ordered; a fault is an unknown name or a cycle."""
     services = [(name, sorted(needs)) for name, needs in needed.items()]
     faults = faults_of(services, ["database"])
-    order = ordered(services, faults)
+    order = order_services(services, faults)
     assert sorted(order) == list(range(len(services)))
     for rank, place in enumerate(order):
         name, needs = services[place]

@@ -1,13 +1,13 @@
 import pytest
 
-from config.templates import MAX_TOKENS, rendered
+from config.templates import MAX_TOKENS, render_values
 
 VARIABLES = {"application": "shop", "environment": "prod", "namespace": "sales"}
 
 
 def one(template: str) -> str:
     """Return the rendered text or the error of a template."""
-    done, faults = rendered({"key": template}, VARIABLES)
+    done, faults = render_values({"key": template}, VARIABLES)
     (found,) = [*done.values(), *(text for _, text in faults)]
     return found
 
@@ -93,7 +93,7 @@ def test_other_syntax_is_an_error(template, fault):
 def test_all_templates_share_one_limit():
     """Many templates, valid or not, cost no more than one; plain text is not counted."""
     values = {str(number): "{{ application }}" for number in range(MAX_TOKENS)} | {"plain": "text"}
-    done, faults = rendered(values, VARIABLES)
+    done, faults = render_values(values, VARIABLES)
     assert len(done) == MAX_TOKENS // 5 + 1
     assert {text for _, text in faults} == {
         "all templates together have more than 4000 tokens; use fewer"
@@ -102,5 +102,5 @@ def test_all_templates_share_one_limit():
 
 def test_errors_name_their_key():
     """All errors are reported, by key."""
-    faults = rendered({"b": "{{ x }}", "a": "{{ 1 }}", "c": ""}, VARIABLES)[1]
+    faults = render_values({"b": "{{ x }}", "a": "{{ 1 }}", "c": ""}, VARIABLES)[1]
     assert [key for key, _ in faults] == ["a", "b"]

@@ -103,7 +103,7 @@ async def observing(
             for watch in cache.watches
         ]
         for cache in observer.caches.values():
-            await cache.synced()
+            await cache.wait_synced()
         try:
             yield observer
         finally:

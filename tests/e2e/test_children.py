@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from config.documents import parse_documents
-from gatewright.plans.children import parent_of, planned
+from gatewright.plans.children import parent_of, plan_children
 from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, MAKER, REGISTRY, Laptop
@@ -82,7 +82,9 @@ def made_of(manifest: JsonObject, namespace: str) -> list[JsonObject]:
     """Return all planned children of an object, grandchildren included, with the laptop's settings."""
     (document,) = parse_documents(json.dumps(manifest).encode(), "manifest.json")
     parent = parent_of(document, namespace)
-    return [each.object for each in planned(parent, datetime.now(UTC), {"registry": REGISTRY})]
+    return [
+        each.object for each in plan_children(parent, datetime.now(UTC), {"registry": REGISTRY})
+    ]
 
 
 def sample(name: str, **spec: object) -> JsonObject:

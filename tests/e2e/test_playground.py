@@ -57,5 +57,5 @@ def test_it_prints_what_kubectl_prints(laptop: Laptop, tmp_path: Path) -> None:
             groups=[],
             namespace="production",
         )
-        said = JudgedDraft.of(draft, now).shown(now)["said"]
+        said = JudgedDraft.of(draft, now).render(now)["said"]
         assert said == f"$ kubectl {command} -f object.yaml\n{printed}"

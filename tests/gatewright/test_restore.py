@@ -9,13 +9,13 @@ from config.api.appstack import AppStack
 from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.appstack import APP_STACK
-from controller.reconcilers.backup_cronjob import desired
+from controller.reconcilers.backup_cronjob import plan_cronjob
 from controller.reconcilers.mysql_backups import RESTORE
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CRON_JOB
 from controller.runtime.plan import Apply, Observed, Plan
 from gatewright.cli import main
-from gatewright.commands.restore import find_backups, replaced, restore_job
+from gatewright.commands.restore import describe_replaced, find_backups, restore_job
 from gatewright.testing import ApiServer
 from kube.client import Client
 from kube.resource import JsonObject
@@ -33,7 +33,7 @@ SPEC = {
 def cronjob() -> JsonObject:
     """The CronJob of a Backup."""
     metadata = {"name": "nightly", "namespace": "shop"}
-    return desired(Backup.model_validate({"metadata": metadata, "spec": SPEC}), {})
+    return plan_cronjob(Backup.model_validate({"metadata": metadata, "spec": SPEC}), {})
 
 
 def cronjob_to_a_claim() -> JsonObject:
@@ -104,7 +104,7 @@ async def test_the_backups_of_a_stack_are_found_by_its_name() -> None:
 def test_what_is_replaced_is_said() -> None:
     """The server, the database, the newest backup, and when one was last restored by a drill."""
     status = {"lastBackup": "20261121T020000Z-x"}
-    assert replaced({"spec": SPEC, "status": status}) == (
+    assert describe_replaced({"spec": SPEC, "status": status}) == (
         "Replaces: tables of shop in the postgresql server shop-db; "
         "tables that are not in the backup stay\n"
         "Later writes to them are lost.\n"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from config.edits import changed
+from config.edits import replace_at
 from tests.policies.trials import FILES, trials_of
 from webhook.engine.violation import UNSET, steps_of
 from webhook.harness.reviews import ask
@@ -45,7 +45,7 @@ def fixable(trial):
 def fixed(trial, violation):
     """The trial with the field of a violation as it should be."""
     path = (*violation.holder.steps(), *steps_of(violation.field))
-    object = changed(trial.admission.object, path, violation.fix_value)
+    object = replace_at(trial.admission.object, path, violation.fix_value)
     return replace(trial, admission=replace(trial.admission, object=object))
 
 

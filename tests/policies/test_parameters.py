@@ -120,4 +120,4 @@ def test_sensible_parameters_are_accepted(policy, params):
 def test_parameters_decide_what_is_looked_up(policy, params, needs):
     """Only look-ups that these parameters need are requested."""
     known = catalogue()[policy]
-    assert known.needed(parse(known.params, params, noun="parameter")) == needs
+    assert known.needed_look_ups(parse(known.params, params, noun="parameter")) == needs

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from webhook.policies._ranges import Range, any_holds, listed
+from webhook.policies._ranges import Range, any_holds, format_ranges
 
 PORTS = Range(minimum=8000, maximum=8999)
 ONE = Range(minimum=443, maximum=443)
@@ -24,7 +24,7 @@ def test_an_empty_list_of_ranges_includes_nothing():
 
 def test_ranges_are_formatted():
     """A range of one number is printed as that number."""
-    assert (listed([PORTS, ONE]), listed([])) == ("8000-8999, 443", "none")
+    assert (format_ranges([PORTS, ONE]), format_ranges([])) == ("8000-8999, 443", "none")
 
 
 @pytest.mark.parametrize("ends", [(2, 1), (-1, 1), ("1", 2), (True, 2)])

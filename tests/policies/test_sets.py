@@ -59,7 +59,7 @@ def test_the_samples_are_admitted(name: str) -> None:
     policies = load(read_documents(ROOT / f"config/policies/{name}.yaml"), catalogue())
     engine = Engine(policies, planners_of(Settings(), "gatewright-system"))
     in_force = PoliciesInForce((), engine, {}, datetime(2026, 1, 1, tzinfo=UTC))
-    judged = in_force.judged(documents_at([ROOT / "config/samples"]), "shop")
+    judged = in_force.judge_documents(documents_at([ROOT / "config/samples"]), "shop")
     verdicts = {each.title: each.verdict for each in judged}
     denied = {f"WebApp shop/{each}" for each in PLAIN_NGINX} if name == "restricted" else set()
     assert {

@@ -12,7 +12,7 @@ ATTESTATION = Environment({"predicate": parse_type("dyn")})
 
 
 @lru_cache(maxsize=256)
-def compiled(expression: str) -> Program:
+def compile_condition(expression: str) -> Program:
     """Compile a condition. Raises ValueError, with line and column, if it is invalid."""
     try:
         return ATTESTATION.compile(expression, "bool")
@@ -24,6 +24,6 @@ def is_true(expression: str, predicate: Mapping[str, Any]) -> bool:
     """Return whether a condition is true; one that fails is not."""
     values = ATTESTATION.activation({"predicate": predicate})
     try:
-        return compiled(expression).evaluate(values) is True
+        return compile_condition(expression).evaluate(values) is True
     except CelError:
         return False

@@ -9,7 +9,7 @@ from webhook.cel.constants import fault_of_constant
 from webhook.cel.errors import CompileError, UndefinedFieldError
 from webhook.cel.functions import FUNCTIONS, Code
 from webhook.cel.macros import MACROS, Macro
-from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
+from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified_name
 from webhook.cel.types import (
     BOOL,
     DYN,
@@ -17,9 +17,9 @@ from webhook.cel.types import (
     Declarations,
     Signature,
     Type,
-    applied,
     assignable,
     can_stand_beside,
+    format_arguments,
     parse_type,
     result_type,
 )
@@ -57,7 +57,7 @@ class Compiler:
         return typed
 
     def _compile(self, node: Node) -> Typed:
-        name = qualified(node)
+        name = qualified_name(node)
         if name in TYPE_NAMES and name.split(".")[0] not in self.scope:
             return Type("type", (parse_type(name),)), closures.constant(TypeValue(name))
         match node:
@@ -111,7 +111,7 @@ class Compiler:
 
     def _call(self, node: Call) -> Typed:
         if node.target is not None:
-            name = f"{qualified(node.target)}.{node.function}"
+            name = f"{qualified_name(node.target)}.{node.function}"
             if name in FUNCTIONS:
                 return self._call(Call(node.at, name, None, node.args))
             if macro := MACROS.get((node.function, len(node.args))):
@@ -151,7 +151,7 @@ class Compiler:
         if found is None:
             takes = sorted({each.takes for each in signatures})
             hint = f"; it takes {' or '.join(takes)}" if len(takes) <= 4 else ""
-            call = f"'{node.function}' applied to '{applied(types, is_member=is_member)}'"
+            call = f"'{node.function}' applied to '{format_arguments(types, is_member=is_member)}'"
             self.fail(node, f"found no matching overload for {call}{hint}")
         return found
 
@@ -182,7 +182,7 @@ class Compiler:
         if not type_.may_be(*macro.ranges):
             text = f"expression of type '{type_}' cannot be range of a comprehension"
             self.fail(target, f"{text} (must be list, map, or dynamic)")
-        bound, outer, before = macro.bound(type_), self.scope, self.nodes
+        bound, outer, before = macro.bind_types(type_), self.scope, self.nodes
         slots = tuple(range(self.size, self.size + len(names)))
         self.size += len(names)
         variables = zip(bound.values(), slots, strict=False)

@@ -127,7 +127,7 @@ def declare_forms(*rows: FormRow) -> None:
         FUNCTIONS[parse_signatures(signatures)[0].name].form = form
 
 
-def ordered(type_: str, cost: int) -> list[Row]:
+def declare_order(type_: str, cost: int) -> list[Row]:
     """Return the rows that compare values of a library's type, which Python can order."""
     return [
         (f"({type_}).isGreaterThan({type_}) -> bool", operator.gt, cost),

@@ -28,7 +28,7 @@ class Macro(NamedTuple):
     pairs: Pairs
     evaluate: Evaluate
 
-    def bound(self, target: Type) -> dict[str, Type]:
+    def bind_types(self, target: Type) -> dict[str, Type]:
         """Return the types of the variables, as A and B."""
         first, second = (*target.params, DYN, DYN)[:2]
         if target.name == "list" and self.variables == 2:

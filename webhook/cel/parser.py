@@ -5,7 +5,7 @@ from typing import NoReturn, TypeVar
 
 from webhook.cel.errors import CompileError
 from webhook.cel.lexer import Token, tokens
-from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
+from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified_name
 from webhook.cel.values import MAX_INT
 
 RESERVED = {
@@ -25,7 +25,7 @@ def parse(source: str) -> Node:
     parser = _Parser(source)
     node = parser.expression()
     if parser.token.sort != "end":
-        parser.unexpected("an operator or the end")
+        parser.raise_unexpected("an operator or the end")
     return node
 
 
@@ -43,14 +43,14 @@ class _Parser:
         self.position += 1
         return self.tokens[self.position - 1]
 
-    def taken(self, sort: str) -> bool:
+    def take_if(self, sort: str) -> bool:
         return self.token.sort == sort and bool(self.take())
 
     def expect(self, mark: str) -> None:
-        if not self.taken(mark):
-            self.unexpected(f"'{mark}'")
+        if not self.take_if(mark):
+            self.raise_unexpected(f"'{mark}'")
 
-    def unexpected(self, expected: str) -> NoReturn:
+    def raise_unexpected(self, expected: str) -> NoReturn:
         self.fail(
             self.token.at, f"syntax error: found {self.token.text[:40]!r}, expected {expected}"
         )
@@ -61,7 +61,7 @@ class _Parser:
     def expression(self) -> Node:
         condition = self.binary()
         at = self.token.at
-        if self.taken("?"):
+        if self.take_if("?"):
             yes = self.binary()
             self.expect(":")
             return Call(at, "_?_:_", None, [condition, yes, self.expression()])
@@ -81,7 +81,7 @@ class _Parser:
 
     def unary(self) -> Node:
         first, count = self.token, 0
-        while first.sort in {"!", "-"} and self.taken(first.sort):
+        while first.sort in {"!", "-"} and self.take_if(first.sort):
             count += 1
         if count % 2 == 0:
             return self.members(self.primary())
@@ -92,22 +92,22 @@ class _Parser:
     def members(self, node: Node) -> Node:
         while True:
             at = self.token.at
-            if self.taken("."):
-                is_optional, is_plain = self.taken("?"), self.token.sort == "name"
+            if self.take_if("."):
+                is_optional, is_plain = self.take_if("?"), self.token.sort == "name"
                 field = self.field()
                 if is_optional:
                     node = Call(field.at, "_?._", None, [node, field])
-                elif is_plain and self.taken("("):
-                    node = Call(field.at, field.value, node, self.listed(")", self.expression))
+                elif is_plain and self.take_if("("):
+                    node = Call(field.at, field.value, node, self.parse_list(")", self.expression))
                 else:
                     node = Select(field.at, node, field.value)
-            elif self.taken("["):
-                name = "_[?_]" if self.taken("?") else "_[_]"
+            elif self.take_if("["):
+                name = "_[?_]" if self.take_if("?") else "_[_]"
                 node = Call(at, name, None, [node, self.expression()])
                 self.expect("]")
-            elif self.token.sort == "{" and (name := qualified(node)):
+            elif self.token.sort == "{" and (name := qualified_name(node)):
                 self.take()
-                node = MapNode(node.at, self.listed("}", lambda: self.entry(self.field)), name)
+                node = MapNode(node.at, self.parse_list("}", lambda: self.entry(self.field)), name)
             else:
                 return node
 
@@ -119,47 +119,47 @@ class _Parser:
                     self.fail(token.at, f"{token.text}: integer out of range")
                 return Literal(token.at, token.value)
             case "name":
-                return self.named(token)
+                return self.parse_name(token)
             case "." if self.token.sort == "name":
-                return self.named(self.take())
+                return self.parse_name(self.take())
             case "(":
                 node = self.expression()
                 self.expect(")")
                 return node
             case "[":
-                return ListNode(token.at, self.listed("]", self.item))
+                return ListNode(token.at, self.parse_list("]", self.item))
             case "{":
-                return MapNode(token.at, self.listed("}", lambda: self.entry(self.expression)))
+                return MapNode(token.at, self.parse_list("}", lambda: self.entry(self.expression)))
         self.position -= 1
-        return self.unexpected("a value")
+        return self.raise_unexpected("a value")
 
-    def named(self, token: Token) -> Node:
+    def parse_name(self, token: Token) -> Node:
         if token.text in RESERVED:
             self.fail(token.at, f"reserved identifier: {token.text}")
-        if self.taken("("):
-            return Call(token.at, token.text, None, self.listed(")", self.expression))
+        if self.take_if("("):
+            return Call(token.at, token.text, None, self.parse_list(")", self.expression))
         return Ident(token.at, token.text)
 
-    def listed(self, end: str, item: Callable[[], T]) -> list[T]:
+    def parse_list(self, end: str, item: Callable[[], T]) -> list[T]:
         items: list[T] = []
-        while not self.taken(end):
+        while not self.take_if(end):
             items.append(item())
-            if not self.taken(","):
+            if not self.take_if(","):
                 self.expect(end)
                 break
         return items
 
     def item(self) -> tuple[Node, bool]:
-        optional = self.taken("?")
+        optional = self.take_if("?")
         return self.expression(), optional
 
     def entry(self, key: Callable[[], Node]) -> tuple[Node, Node, bool]:
-        optional, name = self.taken("?"), key()
+        optional, name = self.take_if("?"), key()
         self.expect(":")
         return name, self.expression(), optional
 
     def field(self) -> Literal:
         if self.token.sort not in {"name", "escaped"}:
-            self.unexpected("the name of a field")
+            self.raise_unexpected("the name of a field")
         token = self.take()
         return Literal(token.at, token.text)

@@ -52,7 +52,7 @@ class MapNode(NamedTuple):
 Node = Literal | Ident | Select | Call | ListNode | MapNode
 
 
-def qualified(node: Node | None) -> str:
+def qualified_name(node: Node | None) -> str:
     """Return `a.b.c` for a chain of names, "" for anything else."""
     fields = []
     while isinstance(node, Select):

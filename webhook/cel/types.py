@@ -62,7 +62,7 @@ class Signature(NamedTuple):
     @property
     def takes(self) -> str:
         """Its argument types, for messages."""
-        shown = applied(self.params, is_member=self.is_member)
+        shown = format_arguments(self.params, is_member=self.is_member)
         return f"{shown[:-1]}...)" if self.is_variadic else shown
 
 
@@ -133,7 +133,7 @@ def _versions(text: str) -> Iterable[Signature]:
     ]
 
 
-def applied(types: Sequence[Type], *, is_member: bool) -> str:
+def format_arguments(types: Sequence[Type], *, is_member: bool) -> str:
     """Return arguments of these types, for messages."""
     shown = ", ".join(map(str, types[1:] if is_member else types))
     return f"{types[0]}.({shown})" if is_member else f"({shown})"

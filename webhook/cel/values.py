@@ -83,7 +83,7 @@ def type_name(value: Any) -> str:
     return NAMES.get(type(value)) or ("map" if isinstance(value, dict) else "dyn")
 
 
-def checked(kind: type[Integer], value: float) -> Integer:
+def check_range(kind: type[Integer], value: float) -> Integer:
     """Return `value` as an integer of this type. Raises EvaluationError if it is out of range."""
     lowest, highest, text = _LIMITS[kind]
     if lowest <= value <= highest:

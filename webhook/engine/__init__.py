@@ -24,7 +24,7 @@ from webhook.engine.request import (
     NotLookedUpError,
     Request,
 )
-from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict, lacked
+from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict, lacked_look_ups
 from webhook.engine.violation import ChildField, Patch, Patches, Violation, Violations
 
 __all__ = [
@@ -60,5 +60,5 @@ __all__ = [
     "Violation",
     "Violations",
     "WrongTypeError",
-    "lacked",
+    "lacked_look_ups",
 ]

@@ -98,7 +98,7 @@ class BoundPolicy:
         """Labels of which a namespace needs one, for the match to select anything."""
         return self.match.labels_of_namespaces
 
-    def narrowed(self, target: Target, namespace: str) -> "BoundPolicy | None":
+    def narrow(self, target: Target, namespace: str) -> "BoundPolicy | None":
         """Return the policy with what a target and a namespace leave open of its match.
 
         None if it selects nothing there. What does not depend on the namespace's name is kept for
@@ -107,7 +107,7 @@ class BoundPolicy:
         key = target, bool(namespace)
         if key in self._narrowed:
             return self._narrowed[key]
-        match = self.match.narrowed(target, namespace)
+        match = self.match.narrow(target, namespace)
         has_several = bool(target.kind.pod_specs) and not self.evaluates
         policy = judge_each_pod(self.policy) if has_several else self.policy
         found = None if match is None else replace(self, match=match, policy=policy)
@@ -138,7 +138,7 @@ class BoundPolicy:
     @cached_property
     def needs(self) -> frozenset[str]:
         """The look-ups that it needs, with its own parameters and those of exceptions."""
-        needed = self.policy.needed(self.params) | self.condition_needs
+        needed = self.policy.needed_look_ups(self.params) | self.condition_needs
         return needed.union(*map(attrgetter("needs"), self.exemptions))
 
     def validate(self, request: Request, malformed: int = 0) -> Outcome | None:
@@ -148,7 +148,7 @@ class BoundPolicy:
         NotLookedUpError if data that it needs is unknown.
         """
         try:
-            violations = self._judged(request, self.policy.validate)
+            violations = self._judge_with(request, self.policy.validate)
             if violations is None:
                 return None
             if self.exemptions and (fields := self.exemptions.covered_fields(request)):
@@ -169,7 +169,9 @@ class BoundPolicy:
         outcome = self.validate(request)
         if not self.exemptions:
             return outcome
-        return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
+        return replace(
+            outcome or self.passed, covered=tuple(self._covering_exceptions(request, outcome))
+        )
 
     def _without_malformed(self, request: Request, path: str) -> tuple[Request, str] | None:
         """Return the request without an exempt field, and the exception's title.
@@ -185,7 +187,7 @@ class BoundPolicy:
             return None
         return request.with_object(rest), entry.title
 
-    def _covered(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
+    def _covering_exceptions(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
         """Yield the title of an exception for each violation that would count without it."""
         try:
             bare = replace(self, exemptions=NO_EXEMPTIONS).validate(request)
@@ -195,10 +197,10 @@ class BoundPolicy:
                 raise
             rest, title = found
             yield title
-            yield from self._covered(rest, outcome)
+            yield from self._covering_exceptions(rest, outcome)
             return
         fields = self.exemptions.covered_fields(request)
-        records = self.exemptions.covered(request)
+        records = self.exemptions.covered_records(request)
         left = set(outcome.violations) if outcome else set()
         for violation in bare.violations if bare else ():
             entry = fields.get(violation.where) or nearest(violation.holder, records, request)
@@ -209,7 +211,7 @@ class BoundPolicy:
         """Apply the policy's patches; None if it does not apply or everything is exempt."""
         request.excepted = False
         try:
-            patches = self._judged(request, self.policy.mutate)
+            patches = self._judge_with(request, self.policy.mutate)
             if patches is None:
                 return None
             applied, skipped = list[Patch](), None
@@ -226,7 +228,7 @@ class BoundPolicy:
             return replace(self.passed, patched=is_patched, error=skipped, fails_closed=False)
         return Outcome(self.title, self.actions, patched=True) if is_patched else self.passed
 
-    def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:
+    def _judge_with(self, request: Request, judge: Any) -> Iterator[Any] | None:
         """Return the results of `judge` with the parameters in effect.
 
         None if everything is exempt.
@@ -238,7 +240,7 @@ class BoundPolicy:
         if not self.exemptions:
             found: Iterator[Any] = iter(judge(request, self.params))
             return found
-        covered = self.exemptions.covered(request)
+        covered = self.exemptions.covered_records(request)
         request.excepted = any(record is not request for record in covered)
         params: dict[Record, Params | None] = {request: self.params}
         params |= {record: each.params for record, each in covered.items()}
@@ -250,7 +252,7 @@ class BoundPolicy:
         if not old:
             return Outcome(self.title, self.actions, (first, *islice(others, MAX_VIOLATIONS)))
         before = Before(old)
-        expired = self.exemptions.covered(request, expired=True)
+        expired = self.exemptions.covered_records(request, expired=True)
         new: list[Violation] = []
         tolerated: list[Violation] = []
         for violation in chain((first,), others):
@@ -270,7 +272,7 @@ class BoundPolicy:
         """
         before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
         try:
-            violations = None if before is None else self._judged(before, self.policy.validate)
+            violations = None if before is None else self._judge_with(before, self.policy.validate)
             return list(islice(violations or (), 10 * MAX_VIOLATIONS))
         except (RuleError, WrongTypeError):
             return []

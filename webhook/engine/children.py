@@ -13,7 +13,7 @@ from webhook.engine.exemptions import NOW
 from webhook.engine.fields import Fields
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.look_ups import with_object
-from webhook.engine.origins import traced
+from webhook.engine.origins import trace_field
 from webhook.engine.planners import (
     SERVED,
     ControllerUser,
@@ -23,7 +23,7 @@ from webhook.engine.planners import (
     Planners,
 )
 from webhook.engine.request import LACKED, PARENT, Attributes, Request
-from webhook.engine.verdict import Outcome, Verdict, lacked
+from webhook.engine.verdict import Outcome, Verdict, lacked_look_ups
 from webhook.engine.violation import Before, ChildField, Patch, Violation, steps_of
 
 
@@ -48,7 +48,7 @@ class Child(NamedTuple):
     origin: Mapping[str, str]
     parent: JsonObject
 
-    def mapped(self, violation: Violation) -> Violation:
+    def map_to_parent(self, violation: Violation) -> Violation:
         """Return a violation mapped to the parent's field, if the field comes from the parent."""
         if violation.of:
             return violation
@@ -56,7 +56,7 @@ class Child(NamedTuple):
         child = violation.child or ChildField(
             kind, self.attributes.namespace, name, violation.where
         )
-        source = traced(violation.path, self.origin, self.parent)
+        source = trace_field(violation.path, self.origin, self.parent)
         if source is not None:
             return replace(violation, field=source, holder=None, child=child)
         return replace(violation, of=f"{kind}/{name}", child=child)
@@ -72,9 +72,9 @@ def judge_children(engine: JudgesRequests, planner: Planner, request: Request) -
     user, looked_up = engine.planners.controller_user, request.looked_up
     yield from outcomes_of([planner], lambda planner: _plan(planner, request, user, children))
     for child in children:
-        outcomes, object = _judged(engine, child, looked_up)
+        outcomes, object = _judge_child(engine, child, looked_up)
         for outcome in outcomes:
-            mapped = outcome.mapped(child.mapped)
+            mapped = outcome.map_violations(child.map_to_parent)
             yield replace(mapped, patched=False) if mapped.patched else mapped
         looked_up = with_object(looked_up, object, child.attributes.namespace)
 
@@ -126,8 +126,8 @@ def _child(
     # The manifest of a parent in a file may leave the namespace open, and so do the children then.
     is_written = bool(parent_request.string("metadata.namespace"))
     namespace = attributes.namespace if is_written else ""
-    before = None if old is None else _stored(old.object, namespace, owner)
-    stored = _stored(planned.object, namespace, owner)
+    before = None if old is None else _as_stored(old.object, namespace, owner)
+    stored = _as_stored(planned.object, namespace, owner)
     return Child(attributes, stored, before, planned.origin, parent)
 
 
@@ -153,7 +153,7 @@ def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, Json
     return named(request.object), named(old)
 
 
-def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:
+def _as_stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:
     """Return a copy of a child with its namespace, if known, and with its owner if it has one."""
     # Copied, since a planner may share parts between objects, and policies change them in place.
     copied: JsonObject = orjson.loads(orjson.dumps(object))
@@ -174,7 +174,7 @@ def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> Jso
     return copied
 
 
-def _judged(
+def _judge_child(
     engine: JudgesRequests, child: Child, looked_up: Mapping[str, Any]
 ) -> tuple[tuple[Outcome, ...], JsonObject]:
     """Return the outcomes of a child, and the child as it would be stored.
@@ -190,6 +190,6 @@ def _judged(
         mutation = engine.mutate(Request(attributes, object, old, looked_up))
     if not mutation.allowed:
         return mutation.outcomes, object
-    looked_up = {**looked_up, LACKED: lacked(mutation.outcomes)}
+    looked_up = {**looked_up, LACKED: lacked_look_ups(mutation.outcomes)}
     validation = engine.validate(Request(attributes, object, old, looked_up))
     return mutation.outcomes + validation.outcomes, object

@@ -180,9 +180,9 @@ class Engine:
         if found.kind is not None:
             request = request.of_kind(found.kind)
             method = "validate_and_count" if self._counts_exceptions else "validate"
-            outcomes = outcomes_of(found.ranked.selected(request), methodcaller(method, request))
+            outcomes = outcomes_of(found.ranked.select(request), methodcaller(method, request))
         if attributes.username == self.planners.controller_user.username:
-            outcomes = [each.mapped(self._with_controller_fix) for each in outcomes]
+            outcomes = [each.map_violations(self._with_controller_fix) for each in outcomes]
         planner = self.planners.of_request(attributes)
         if planner is not None and not request.is_being_deleted:
             outcomes = without_repeats(outcomes, judge_children(self, planner, request))

@@ -197,7 +197,7 @@ class AppliedExceptions:
             exemptions = []
             for exception, entry in entries:
                 with suppress(FaultsError):  # reported where the exception is checked
-                    exemptions.append(_compiled(policy, exception, entry))
+                    exemptions.append(_compile_entry(policy, exception, entry))
             exemptions.sort(key=lambda each: each.params is not None)
             applied = replace(policy, exemptions=Exemptions(exemptions)) if exemptions else policy
             known = policy, entries, applied
@@ -205,7 +205,9 @@ class AppliedExceptions:
         return known[2]
 
 
-def _compiled(policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry) -> Exemption:
+def _compile_entry(
+    policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry
+) -> Exemption:
     """Return an entry compiled for a policy, again only for other parameters of the policy."""
     key = id(entry), policy.namespace, policy.name
     known = exception.compiled.get(key)
@@ -223,7 +225,7 @@ def _exemption(
     if entry.params is not None:
         values = policy.params.model_dump(mode="json") | entry.params
         params = parse(policy.policy.params, values, noun="parameter", at=at)
-    needs = frozenset({NOW}) if params is None else policy.policy.needed(params) | {NOW}
+    needs = frozenset({NOW}) if params is None else policy.policy.needed_look_ups(params) | {NOW}
     return Exemption(
         needs=needs,
         expires=exception.spec.expires,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from config.converters import as_stored
 from webhook.engine.globs import Globs
-from webhook.engine.images import ImagePattern, parsed
+from webhook.engine.images import ImagePattern, try_parse_image
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Record
@@ -98,7 +98,9 @@ class Exemptions(tuple[Exemption, ...]):
             if self[index].is_about(request):
                 yield self[index]
 
-    def covered(self, request: Request, *, expired: bool = False) -> dict[Record, Exemption]:
+    def covered_records(
+        self, request: Request, *, expired: bool = False
+    ) -> dict[Record, Exemption]:
         """Return each record that unexpired (or expired) entries exempt, with its first entry.
 
         Entries with `paths` are left out: they exempt only fields.
@@ -144,5 +146,5 @@ def nearest(record: Record | None, values: Mapping[Record, T], root: Record) -> 
 
 def _names(images: Iterable[ImagePattern], text: str) -> bool:
     """Return whether a pattern matches an image; an invalid reference matches none."""
-    image = parsed(text)
+    image = try_parse_image(text)
     return image is not None and any(each.matches(image) for each in images)

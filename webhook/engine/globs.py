@@ -52,20 +52,20 @@ def _is_at(piece: str, name: str, at: int) -> bool:
     """Return whether a piece is in a name, at an index."""
     if "?" not in piece:
         return name.startswith(piece, at)
-    return _compiled(piece).match(name, at) is not None
+    return _compile_piece(piece).match(name, at) is not None
 
 
 def _find(piece: str, name: str, start: int, end: int) -> int:
     """Return the end of the first occurrence of a piece, or -1."""
     if "?" in piece:
-        found = _compiled(piece).search(name, start, end)
+        found = _compile_piece(piece).search(name, start, end)
         return -1 if found is None else found.end()
     at = name.find(piece, start, end)
     return -1 if at < 0 else at + len(piece)
 
 
 @lru_cache(maxsize=4096)
-def _compiled(piece: str) -> re.Pattern[str]:
+def _compile_piece(piece: str) -> re.Pattern[str]:
     """Return a piece as a regular expression; few pieces have a `?`."""
     parts = ["." if each == "?" else re.escape(each) for each in piece]
     return re.compile("".join(parts), re.DOTALL)

@@ -75,7 +75,7 @@ def parse_image(text: str) -> ImageReference:
     return ImageReference(registry, repository, tag or None, digest or None)
 
 
-def parsed(text: str) -> ImageReference | None:
+def try_parse_image(text: str) -> ImageReference | None:
     """Return the parts of an image reference; None for an invalid one, which is never pulled."""
     try:
         return parse_image(text)
@@ -101,10 +101,10 @@ def registry_name(text: str) -> str:
     """
     if not _REGISTRY.fullmatch(text):
         raise ImageReferenceError("its registry is malformed")
-    return normalised(text)
+    return normalise_host(text)
 
 
-def normalised(text: str) -> str:
+def normalise_host(text: str) -> str:
     """Return the one spelling of a registry host, or of a pattern of hosts."""
     registry = _LEADING_ZEROS.sub("", text.lower())
     registry = registry.removesuffix(":443")  # the default port: the same registry
@@ -160,7 +160,7 @@ class _ImageParts(NamedTuple):
 def _split_pattern(text: str) -> _ImageParts:
     """Split a pattern as a reference is split."""
     host, repository, _, tag, _, digest = _split("*/*" if text == "*" else text)
-    registry = normalised(host)
+    registry = normalise_host(host)
     if registry == DEFAULT_REGISTRY and "/" not in repository and repository != "*":
         repository = f"library/{repository}"
     path = repository.split("/")

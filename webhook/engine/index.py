@@ -56,7 +56,7 @@ class LabelIndex:
     def __len__(self) -> int:
         return len(self._others) + self._indexed
 
-    def joined(self, ranked: Iterable[Ranked]) -> "LabelIndex":
+    def join(self, ranked: Iterable[Ranked]) -> "LabelIndex":
         """Return these policies and some more, which are not found by a label."""
         more = [*self._others, *ranked]
         if len(more) == len(self._others):
@@ -91,7 +91,7 @@ class LabelIndex:
         indexed = (each for several in self._by_label.values() for each in several)
         return _in_order([*self._others, *indexed])
 
-    def selected(self, request: Request) -> Sequence[BoundPolicy]:
+    def select(self, request: Request) -> Sequence[BoundPolicy]:
         """Return the policies that may select a request by the labels of its namespace.
 
         All, if these are unknown or malformed: each policy then has that error.
@@ -289,7 +289,7 @@ class Index:
             self._everywhere[key, version, bool(namespace)] = everywhere
         named = [each for group in groups for each in group.in_namespace(namespace)]
         own = self._narrow(key, namespace, version, named)
-        ranked = everywhere.ranked.joined(own)
+        ranked = everywhere.ranked.join(own)
         needs = set[str]().union(*everywhere.needs, *(_needs(bound, key) for _, bound in own))
         if key[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
@@ -309,7 +309,7 @@ class Index:
                 continue
             if version and version in self._versions_of_others.get(_kind_of(bound, key), ()):
                 continue
-            narrowed = bound.narrowed(target, namespace)
+            narrowed = bound.narrow(target, namespace)
             if narrowed is not None:
                 found.append((rank, narrowed))
         return found

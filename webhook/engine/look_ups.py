@@ -25,7 +25,7 @@ class LookUp:
         """Return whether objects of a kind are looked up."""
         return any((each.group, each.kind) == kind for each in self.resources)
 
-    def shaped(self, object: JsonObject, namespace: str) -> JsonObject:
+    def used_part(self, object: JsonObject, namespace: str) -> JsonObject:
         """Return the used part of an object of `namespace`."""
         return object if self.shape is None else self.shape(object, namespace)
 
@@ -73,7 +73,7 @@ def with_object(
     changed = {}
     for name, look_up in LOOK_UPS.items():
         if name in looked_up and look_up.includes(group_kind(object)):
-            new = look_up.shaped(object, namespace)
+            new = look_up.used_part(object, namespace)
             id = _id(new, namespace)
             others = [each for each in looked_up[name] if _id(each, namespace) != id]
             changed[name] = [*others, new]

@@ -56,7 +56,7 @@ class Clause:
         selector = self.namespace_selector
         return selector is None or labels is None or selector(labels)
 
-    def narrowed(self, target: Target, namespace: str) -> "Clause | None":
+    def narrow(self, target: Target, namespace: str) -> "Clause | None":
         """Return the conditions that remain for requests for a target in a namespace.
 
         None if it selects none. Conditions on the namespace never select a cluster-scoped object.
@@ -113,12 +113,12 @@ class Match:
         """Return whether a clause can select requests for a target."""
         return not self.clauses or any(clause.can_select(target) for clause in self.clauses)
 
-    def narrowed(self, target: Target, namespace: str) -> "Match | None":
+    def narrow(self, target: Target, namespace: str) -> "Match | None":
         """Return the conditions that remain for a target in a namespace.
 
         None if it selects nothing.
         """
-        narrowed = (clause.narrowed(target, namespace) for clause in self.clauses)
+        narrowed = (clause.narrow(target, namespace) for clause in self.clauses)
         left = tuple(clause for clause in narrowed if clause is not None)
         if self.clauses and not left:
             return None

@@ -10,7 +10,7 @@ from config.field_paths import STEP, value_at
 ANY = "[*]"  # any entry of labels and annotations whose key has no prefix
 
 
-def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> str | None:
+def trace_field(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> str | None:
     """Return the field of `parent` that the child's field at `path` comes from, or None.
 
     The nearest ancestor of the field in `origin` decides. The rest of the path is appended if the

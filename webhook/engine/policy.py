@@ -67,7 +67,7 @@ class Policy:
     judges_owned: ClassVar[bool] = False
     """Whether an audit judges owned objects too, since the rules may be about other fields."""
 
-    def needed(self, params: Params) -> frozenset[str]:
+    def needed_look_ups(self, params: Params) -> frozenset[str]:
         """Return the look-ups that it needs with these parameters."""
         return frozenset(self.needs(params) if callable(self.needs) else self.needs)
 

@@ -34,7 +34,7 @@ class Ranking:
         """The changes from `before`; None if all policies have new ranks."""
         changes = None if before is None else self._rank_changed(before)
         if before is None or changes is None:
-            added = [_ranked(bound, float(place)) for place, bound in enumerate(policies, start=1)]
+            added = [_rank(bound, float(place)) for place, bound in enumerate(policies, start=1)]
             self._ranks = {id(ranked[1]): ranked for ranked in added}
             self._targets = Counter(map(_targets, policies))
             self._examples = {id(each.targets): each.targets for each in policies}
@@ -77,7 +77,7 @@ class Ranking:
             step = (until - place) / (len(waiting) + 1)
             if step < MIN_STEP:
                 return None
-            added += (_ranked(each, place + step * n) for n, each in enumerate(waiting, start=1))
+            added += (_rank(each, place + step * n) for n, each in enumerate(waiting, start=1))
             place, waiting = until, []
         self._ranks = ranks | {id(ranked[1]): ranked for ranked in added}
         return RankChanges(removed, added)
@@ -91,7 +91,7 @@ def _same(old: Sequence[BoundPolicy], new: Sequence[BoundPolicy]) -> int:
     return next(compress(count(), map(is_not, old, new)), min(len(old), len(new)))
 
 
-def _ranked(bound: BoundPolicy, place: float) -> Ranked:
+def _rank(bound: BoundPolicy, place: float) -> Ranked:
     return (bound.namespace is not None, place), bound
 
 

@@ -52,7 +52,7 @@ class Outcome:
         """The violations, or the field with the wrong type."""
         return self.violations if self.malformed is None else (self.malformed,)
 
-    def mapped(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
+    def map_violations(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
         """Return a copy with each violation mapped; the outcome itself if there is none."""
         if not (self.violations or self.tolerated or self.malformed):
             return self
@@ -95,7 +95,7 @@ class Verdict:
                 self.allowed = self.allowed and not outcome.denies
 
 
-def lacked(outcomes: Iterable[Outcome]) -> frozenset[str]:
+def lacked_look_ups(outcomes: Iterable[Outcome]) -> frozenset[str]:
     """Return the names of the look-ups that policies lacked."""
     return frozenset(each.lacks for each in outcomes if each.lacks)
 
@@ -115,14 +115,16 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
     )
     denied = {_key(outcome, each) for outcome in found for each in outcome.violations}
     tolerated = denied | {_key(outcome, each) for outcome in found for each in outcome.tolerated}
-    others = {each for outcome in found for each in (_failed(outcome), (outcome.policy, ""))}
+    others = {
+        key for outcome in found for key in (_describe_failure(outcome), (outcome.policy, ""))
+    }
     for outcome in more:
         new = tuple(each for each in outcome.violations if _key(outcome, each) not in denied)
         new = tuple(each for each in new if not (is_renamed and each.where == NAME))
         kept = tuple(each for each in outcome.tolerated if _key(outcome, each) not in tolerated)
-        if new or kept or outcome.covered or _failed(outcome) not in others:
+        if new or kept or outcome.covered or _describe_failure(outcome) not in others:
             found.append(replace(outcome, violations=new, tolerated=kept))
-        others |= {_failed(outcome), (outcome.policy, "")}
+        others |= {_describe_failure(outcome), (outcome.policy, "")}
         denied |= {_key(outcome, each) for each in new}
         tolerated |= {_key(outcome, each) for each in (*new, *kept)}
     return tuple(found)
@@ -132,7 +134,7 @@ def _key(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:
     return outcome.policy, violation.where, violation.rule
 
 
-def _failed(outcome: Outcome) -> tuple[str, str]:
+def _describe_failure(outcome: Outcome) -> tuple[str, str]:
     """Return the policy, and its malformed field or error."""
     failed = "" if outcome.error is None else f"{type(outcome.error).__name__}: {outcome.error}"
     return outcome.policy, outcome.malformed.message if outcome.malformed is not None else failed
@@ -151,4 +153,4 @@ def as_sent(outcomes: Iterable[Outcome], attributes: Attributes) -> tuple[Outcom
             violation, field=as_written(violation.path, group, version, kind), holder=None
         )
 
-    return tuple(outcome.mapped(mapping) for outcome in outcomes)
+    return tuple(outcome.map_violations(mapping) for outcome in outcomes)

@@ -8,11 +8,19 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from config.converters import ConversionError, stored
-from config.defaulting import defaulted
+from config.converters import ConversionError, to_stored_version
+from config.defaulting import fill_crd_defaults
 from config.documents import Document, DocumentError
 from kube.resource import group_version_kind, title
-from webhook.engine import LACKED, NAMESPACE_LABELS, NOW, BoundPolicy, Engine, Outcome, lacked
+from webhook.engine import (
+    LACKED,
+    NAMESPACE_LABELS,
+    NOW,
+    BoundPolicy,
+    Engine,
+    Outcome,
+    lacked_look_ups,
+)
 from webhook.engine.conflicts import IN_FORCE
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.engine.kinds import ANY_VERSION, Kind, plural
@@ -105,7 +113,7 @@ class ManifestJudge:
         is_namespaced = kind is None or kind.namespaced
         where = namespace_of(document.value, self._namespace) if is_namespaced else ""
         try:
-            object = defaulted(stored(as_served(document.value)))
+            object = fill_crd_defaults(to_stored_version(as_served(document.value)))
         except ConversionError as error:
             raise DocumentError(f"{document.where()}: {error}") from None
         if self._applies and where:
@@ -121,7 +129,7 @@ class ManifestJudge:
         is_patched = answer.allowed and any(each.patched for each in answer.outcomes)
         patch = jsonpatch.make_patch(admission.object, answer.object) if is_patched else ()
         object, wording = answer.object or {}, _undecided_in(where)
-        return judged(document, where, answer.outcomes, tuple(patch), object, wording)
+        return judge_manifest(document, where, answer.outcomes, tuple(patch), object, wording)
 
     def review(self, document: Document) -> JudgedManifest:
         """Return the verdict on a recorded AdmissionReview, as the webhook would judge it.
@@ -137,7 +145,7 @@ class ManifestJudge:
         mutated = self._engine.mutate(request)
         if mutated.operations and mutated.object is not None:
             request = request.with_object(mutated.object)
-        known = {**request.looked_up, LACKED: lacked(mutated.outcomes)}
+        known = {**request.looked_up, LACKED: lacked_look_ups(mutated.outcomes)}
         validated = self._engine.validate(request.with_looked_up(known))
         outcomes = mutated.outcomes + validated.outcomes
         about, value = request.attributes, request.value
@@ -149,7 +157,7 @@ class ManifestJudge:
         document = replace(document, value={**value, **named})
         is_denied = any(each.denies for each in outcomes)
         operations = () if is_denied else tuple(mutated.operations)
-        return judged(document, where, outcomes, operations, value, _undecided_in(where))
+        return judge_manifest(document, where, outcomes, operations, value, _undecided_in(where))
 
     def _ask(self, admission: Admission, where: str) -> ReviewAnswer:
         """Return the answer.
@@ -159,7 +167,7 @@ class ManifestJudge:
         """
         looked_up = {**self._always, **self._known.about(where)}
         answer = ask(self._engine, admission, looked_up)
-        if self._known.knows(where) or NAMESPACE_LABELS not in lacked(answer.outcomes):
+        if self._known.knows(where) or NAMESPACE_LABELS not in lacked_look_ups(answer.outcomes):
             return answer
         everywhere = self._selecting(frozenset(each.title for each in self._engine.policies))
         if everywhere is None:
@@ -220,7 +228,7 @@ def _explain_failure(outcome: Outcome) -> str:
     return f"failed with an internal error: {one_line(describe_crash(outcome.error))}."
 
 
-def judged(
+def judge_manifest(
     document: Document,
     namespace: str,
     outcomes: tuple[Outcome, ...],

@@ -28,7 +28,7 @@ class Mutant:
     description: str
 
 
-def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
+def try_mutants(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant of the policies in one file's trials, and whether it survives them.
 
     A change is applied to every set of parameters at once, since cases may use different parameters

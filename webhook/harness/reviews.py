@@ -7,7 +7,7 @@ import jsonpatch
 import orjson
 
 from kube.resource import group_version_kind
-from webhook.engine import LACKED, Engine, Outcome, Verdict, kinds, lacked
+from webhook.engine import LACKED, Engine, Outcome, Verdict, kinds, lacked_look_ups
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
 from webhook.review import answer, read
 
@@ -99,7 +99,7 @@ def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Revi
     Raises MalformedRequestError if the object could not be part of a review.
     """
     mutated, first, outcomes = _mutate(engine, admission, looked_up)
-    lacks = lacked(outcomes)
+    lacks = lacked_look_ups(outcomes)
     if not first["allowed"] and not lacks & IMAGE_LOOK_UPS:
         return ReviewAnswer(first, admission.object, outcomes, patched_twice=False, hook="mutate")
     again, second, _ = _mutate(engine, mutated, looked_up)

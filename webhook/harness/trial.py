@@ -12,7 +12,7 @@ from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.crashes import describe_crash, traceback_lines
 from webhook.harness.reviews import ReviewAnswer, ask
-from webhook.harness.unused import unused
+from webhook.harness.unused import find_unused
 from webhook.review import MalformedRequestError
 
 PolicyMessage = tuple[str, str]  # policy and message
@@ -29,7 +29,7 @@ class Tried:
     @property
     def crashes(self) -> Iterator[tuple[str, ...]]:
         """The traceback of each policy that raised, by lines."""
-        for error in _raised(self.answer):
+        for error in _raised_errors(self.answer):
             yield tuple(traceback_lines(error))
 
 
@@ -44,7 +44,7 @@ def attempt(trial: Trial) -> Tried:
     except MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
     answer = replace(answer, outcomes=tuple(filter(trial.engine.looked, answer.outcomes)))
-    return Tried(trial, answer, (*unused(trial), *_differences(trial, answer)))
+    return Tried(trial, answer, (*find_unused(trial), *_differences(trial, answer)))
 
 
 def differences(trial: Trial) -> list[str]:
@@ -56,7 +56,7 @@ def differences(trial: Trial) -> list[str]:
 
 
 def _differences(trial: Trial, answer: ReviewAnswer) -> Iterator[str]:
-    if crashes := [*_raised(answer)]:
+    if crashes := [*_raised_errors(answer)]:
         yield from (f"the policy raised {describe_crash(error)}" for error in crashes)
         return
     expect = trial.expect
@@ -75,12 +75,14 @@ def _differences(trial: Trial, answer: ReviewAnswer) -> Iterator[str]:
         return
     expected = expect if isinstance(expect, ExpectedAnswer) else ExpectedAnswer.model_construct()
     yield from _status(trial, expected, answer)
-    yield from _violations("warning", warned(answer), expected.warned, trial.prefix)
-    yield from _violations("audited violation", audited(answer), expected.audited, trial.prefix)
+    yield from _violations("warning", list_warnings(answer), expected.warned, trial.prefix)
+    yield from _violations(
+        "audited violation", list_audited(answer), expected.audited, trial.prefix
+    )
     yield from _object(trial, expected, answer)
 
 
-def _raised(answer: ReviewAnswer) -> Iterator[BaseException]:
+def _raised_errors(answer: ReviewAnswer) -> Iterator[BaseException]:
     """Yield the error of each policy that raised; not where it lacks data."""
     for outcome in answer.outcomes:
         if outcome.error is not None and not outcome.lacks:
@@ -93,18 +95,18 @@ def code_of(answer: ReviewAnswer) -> int | None:
     return code
 
 
-def denied(answer: ReviewAnswer) -> list[PolicyMessage]:
+def list_denials(answer: ReviewAnswer) -> list[PolicyMessage]:
     """Return policy and message of each violation that denies."""
     causes = answer.response.get("status", {}).get("details", {}).get("causes", [])
     return [(cause["reason"], cause["message"]) for cause in causes]
 
 
-def warned(answer: ReviewAnswer) -> list[PolicyMessage]:
+def list_warnings(answer: ReviewAnswer) -> list[PolicyMessage]:
     """Return policy and message of each warning."""
     return [text.partition(": ")[::2] for text in answer.response.get("warnings", ())]
 
 
-def audited(answer: ReviewAnswer) -> list[PolicyMessage]:
+def list_audited(answer: ReviewAnswer) -> list[PolicyMessage]:
     """Return policy and message of each violation that appears only in the audit log."""
     silent = (outcome for outcome in answer.outcomes if not outcome.actions & {"Deny", "Warn"})
     return [(outcome.policy, each.message) for outcome in silent for each in outcome.reported]
@@ -115,7 +117,7 @@ def _status(trial: Trial, expected: ExpectedAnswer, answer: ReviewAnswer) -> Ite
     code = 403 if expected.denied else 400 if expected.malformed else None
     if code_of(answer) != code:
         yield f"expected {_decision(code)}, got {_decision(code_of(answer))}"
-    yield from _violations("violation", denied(answer), desired, trial.prefix)
+    yield from _violations("violation", list_denials(answer), desired, trial.prefix)
 
 
 def _decision(code: int | None) -> str:
@@ -132,7 +134,7 @@ def _violations(
         if match is None:
             policy = "" if expected.policy is None else f" of policy {expected.policy}"
             message = "" if expected.message is None else f" with message {expected.message!r}"
-            yield f"missing {noun} at {joined(prefix, expected.path)}{policy}{message}"
+            yield f"missing {noun} at {absolute_path(prefix, expected.path)}{policy}{message}"
         else:
             left.remove(match)
     yield from (f"unexpected {noun}: {policy}: {text}" for policy, text in left)
@@ -141,13 +143,13 @@ def _violations(
 def is_expected(expected: Expected, found: PolicyMessage, prefix: str) -> bool:
     """Return whether a reported violation is the expected one."""
     policy, text = found
-    path = joined(prefix, expected.path)
-    whole = None if expected.message is None else joined(prefix, expected.message)
+    path = absolute_path(prefix, expected.path)
+    whole = None if expected.message is None else absolute_path(prefix, expected.message)
     is_there = text.startswith(f"{path}: " if path else "")
     return is_there and expected.policy in (None, policy) and whole in (None, text)
 
 
-def joined(prefix: str, path: str) -> str:
+def absolute_path(prefix: str, path: str) -> str:
     """Return the absolute path of a case's path: below `prefix`, if the case sets a pod's spec."""
     return f"{prefix}.{path}" if prefix else path
 

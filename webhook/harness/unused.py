@@ -12,7 +12,7 @@ from webhook.harness.cases import Trial
 from webhook.harness.reviews import review as encode
 
 
-def unused(trial: Trial) -> Iterator[str]:
+def find_unused(trial: Trial) -> Iterator[str]:
     """Yield the look-ups and labels of the namespace that the case sets but no policy uses."""
     if trial.looks_up:
         about = review.attributes(encode(trial.admission))

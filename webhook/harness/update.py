@@ -7,18 +7,18 @@ from typing import Any
 import orjson
 import yaml
 
-from config.edits import EditableText, TextEdit, edited
+from config.edits import EditableText, TextEdit, apply_edits
 from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import ReviewAnswer
 from webhook.harness.trial import (
     PolicyMessage,
     Tried,
-    audited,
     code_of,
-    denied,
     is_expected,
-    warned,
+    list_audited,
+    list_denials,
+    list_warnings,
 )
 
 WIDTH = 120  # maximum line length; a longer flow collection is written as a block
@@ -28,7 +28,7 @@ class CannotUpdateError(ValueError):
     """No expectation describes the actual answer; the message has the reason."""
 
 
-def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]]:
+def update_expectations(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]]:
     """Return the text of a case file with the expectations of these cases replaced, and the errors.
 
     A case is given by its trials, which must have the same answer. Derived trials follow the
@@ -47,7 +47,7 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
         node = _case(trial.document.node, trial.path)
         kept = _edit_messages(before, _pair(node, "expect")[1], trial, wanted)
         edits += [_whole(before, node, wanted)] if kept is None else kept
-    return edited(text, edits), faults
+    return apply_edits(text, edits), faults
 
 
 def _agree(case: Sequence[Tried]) -> Any:
@@ -72,10 +72,10 @@ def expectation_of(trial: Trial, answer: ReviewAnswer) -> Any:
         raise CannotUpdateError("a policy failed")
     got: dict[str, Any] = {}
     if (code := code_of(answer)) is not None:
-        got["denied" if code == 403 else "malformed"] = _describe(trial, denied(answer))
+        got["denied" if code == 403 else "malformed"] = _describe(trial, list_denials(answer))
     elif patched := _difference(trial.admission.object, answer.object):
         got["patched"] = patched
-    for name, reported in (("warned", warned(answer)), ("audited", audited(answer))):
+    for name, reported in (("warned", list_warnings(answer)), ("audited", list_audited(answer))):
         if reported:
             got[name] = _describe(trial, reported)
     return got or "allowed"

@@ -15,7 +15,7 @@ from webhook.engine.images import (
     REPOSITORY,
     ImageReference,
     ImageReferenceError,
-    normalised,
+    normalise_host,
     parse_image,
     registry_name,
 )
@@ -80,7 +80,7 @@ def parse_registry(text: str) -> Registry:
     if not host.strip("*."):
         raise ImageReferenceError("its registry is malformed")
     registry_name(_filled_in(host, "."))
-    name, parts = normalised(host), tuple(path.split("/")) if path else ()
+    name, parts = normalise_host(host), tuple(path.split("/")) if path else ()
     if tag and name == DEFAULT_REGISTRY and len(parts) == 1:
         parts = ("library", *parts)
     return Registry(name, parts, tag)

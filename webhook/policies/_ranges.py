@@ -33,6 +33,6 @@ def any_holds(ranges: Iterable[Range], number: int) -> bool:
     return any(number in each for each in ranges)
 
 
-def listed(ranges: Iterable[Range]) -> str:
+def format_ranges(ranges: Iterable[Range]) -> str:
     """Return the ranges as a message shows them."""
     return ", ".join(map(str, ranges)) or "none"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainSerializer, PlainValidator
 
 from config.field_paths import entry
-from config.quantities import Quantity, written
+from config.quantities import Quantity, format_quantity
 from webhook.engine.containers import Amounts, Container
 from webhook.engine.fields import Fields, quantity_of
 from webhook.engine.look_ups import read_each
@@ -101,7 +101,7 @@ def _together(request: Request) -> Amounts:
                 needed = running + container.requests[name].millis
                 peaks[name] = max(peaks.get(name, 0), needed)
                 running = running if container.runs_once else needed
-    return {name: written(peak) for name, peak in peaks.items()}
+    return {name: format_quantity(peak) for name, peak in peaks.items()}
 
 
 def of_all(request: Request, *, limit_ranges: bool = False) -> Sequence[Container | Resources]:

@@ -48,7 +48,9 @@ def unless(
     return judge
 
 
-def inherited(request: Request, holder: Fields, field: str, value: object) -> frozenset[str] | None:
+def inheriting_containers(
+    request: Request, holder: Fields, field: str, value: object
+) -> frozenset[str] | None:
     """Return the excess of a pod's `value`: the containers that inherit it.
 
     Return None if `holder` is not a pod. With this excess, an update cannot let more containers
@@ -90,7 +92,7 @@ class Ids(Params):
         for context in contexts(request):
             id = context.integer(path)
             if id is not None and not any_holds(self.allowed, id):
-                excess = inherited(request, context, path, id)
+                excess = inheriting_containers(request, context, path, id)
                 yield context.violation(path, id, rule, "set an id that is allowed", excess=excess)
         if self.required and not is_windows(request.pod()):
             yield from missing(request, path, rule)
@@ -117,7 +119,9 @@ class Profiles(Params):
             if type is not None:
                 profile = context.string(profile_path) or ""
                 for violation in self.faults(context, path, type, type, profile_path, profile):
-                    violation.excess = inherited(request, context, holder, (type, profile))
+                    violation.excess = inheriting_containers(
+                        request, context, holder, (type, profile)
+                    )
                     yield violation
 
     def faults(

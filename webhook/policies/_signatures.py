@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from webhook.engine.image_look_ups import Attached, SignatureDocument
-from webhook.engine.images import ImageReference, parsed
+from webhook.engine.images import ImageReference, try_parse_image
 
 SIGN_PREDICATE = "https://sigstore.dev/cosign/sign/v1"
 KEYLESS = "it is keyless (signed by a certificate), which is not supported"
@@ -120,7 +120,9 @@ def _legacy(
         raise UnusableSignatureError("it signs another digest")
     name = critical["identity"]["docker-reference"]
     if name:
-        signed = parsed(name.partition("@")[0])  # of Docker Hub, index.docker.io/library/redis
+        signed = try_parse_image(
+            name.partition("@")[0]
+        )  # of Docker Hub, index.docker.io/library/redis
         of_image = image.registry, image.repository
         if signed is None or (signed.registry, signed.repository) != of_image:
             raise UnusableSignatureError(f"it signs an image of {name}")
@@ -160,13 +162,13 @@ def _signers(
 
     Raises UnusableSignatureError if none did.
     """
-    found = frozenset(each.id for each in keys if _made(each.key, signature, signed))
+    found = frozenset(each.id for each in keys if _is_made_by(each.key, signature, signed))
     if not found:
         raise UnusableSignatureError(f"it was signed by another key{hint}")
     return found
 
 
-def _made(key: PublicKey, signature: bytes, signed: bytes) -> bool:
+def _is_made_by(key: PublicKey, signature: bytes, signed: bytes) -> bool:
     """Return whether `key` made the signature, by cosign's algorithm for it."""
     try:
         if isinstance(key, ec.EllipticCurvePublicKey):

@@ -77,7 +77,7 @@ def validate(request: Request, params: DeprecatedAPIs) -> Violations:
         yield Violation("apiVersion", found, rule, fix)
 
 
-def _judged() -> Iterator[Kind]:
+def _judged_kinds() -> Iterator[Kind]:
     """Yield the kinds of the table; of other kinds, the old versions, which alone are judged."""
     versions: dict[tuple[str, str], list[str]] = {}
     for api_version, kind in BY_KIND:
@@ -91,6 +91,6 @@ POLICY = Policy(
     "deprecated-apis",
     DeprecatedAPIs,
     validate=validate,
-    kinds=tuple(_judged()),
+    kinds=tuple(_judged_kinds()),
     category="workloads",
 )

@@ -68,7 +68,7 @@ class Budget(NamedTuple):
         """Return whether it selects the pods of a workload."""
         return all(meets(workload.labels, *each) for each in self.requirements)
 
-    def kept(self, replicas: int) -> int:
+    def kept_pods(self, replicas: int) -> int:
         """Return the number of pods that must stay; 0 if one can be evicted."""
         kept = _pods(self.minimum, replicas) or 0
         return kept if kept >= replicas > 0 else 0
@@ -95,7 +95,7 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
         budget = _budget(request)
         selected = [each for each in _workloads(request) if budget.selects(each) and each.replicas]
         replicas = sum(each.replicas for each in selected)
-        if kept := budget.kept(replicas):
+        if kept := budget.kept_pods(replicas):
             titles = " and ".join(each.title for each in selected)
             found = f"{minimum}, and {titles} {'runs' if len(selected) == 1 else 'run'} {replicas}"
             fix = "lower it, or run more replicas"
@@ -109,12 +109,16 @@ def _judge_workload(request: Request) -> Violations:
         _workload(scaled, request) if request.kind != "Scale" else _read_scaled(scaled, request)
     )
     budgets = read_each(request.lookup(BUDGETS), _budget)
-    keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]
+    keeping = [
+        budget
+        for budget in budgets
+        if budget.selects(workload) and budget.kept_pods(workload.replicas)
+    ]
     known = _workloads(request) if keeping else ()
     others = [each for each in known if each.title != workload.title]
     for budget in keeping:
         beside = sum(each.replicas for each in others if budget.selects(each))
-        if kept := budget.kept(workload.replicas + beside):
+        if kept := budget.kept_pods(workload.replicas + beside):
             found = f"{workload.replicas}, and {budget.title} keeps {kept}"
             fix = f"run {kept - beside + 1} or more replicas, or lower its minAvailable"
             excess, id = kept - workload.replicas - beside, f"{NEVER}: {budget.title}"

@@ -15,7 +15,7 @@ See: https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._ranges import any_holds, listed
+from webhook.policies._ranges import any_holds, format_ranges
 from webhook.policies._security_contexts import Ids, is_windows
 
 RUN_AS_GROUP = "securityContext.runAsGroup"
@@ -50,7 +50,7 @@ def validate(request: Request, params: Groups) -> Violations:
 
 
 def _rule(group: Ids) -> str:
-    return f"group ids must be within {listed(group.allowed)}"
+    return f"group ids must be within {format_ranges(group.allowed)}"
 
 
 POLICY = Policy("group-ids", Groups, validate=validate, category="pod-security")

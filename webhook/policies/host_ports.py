@@ -17,7 +17,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 from pydantic import Field
 
 from webhook.engine import Container, Params, Policy, Request, Violations
-from webhook.policies._ranges import Range, any_holds, listed
+from webhook.policies._ranges import Range, any_holds, format_ranges
 from webhook.policies._records import having
 
 
@@ -33,7 +33,7 @@ def validate(request: Request, params: HostPorts) -> Violations:
     """Yield one violation for each host port that is not allowed."""
     rule = "containers must not open host ports"
     if params.allowed:
-        rule = f"host ports must be within {listed(params.allowed)}"
+        rule = f"host ports must be within {format_ranges(params.allowed)}"
     defaulted = _with_default(request)
     for container in having(request.containers(), "ports"):
         for port in container.each("ports"):

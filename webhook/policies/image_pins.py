@@ -20,7 +20,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Patches, Policy, Request
 from webhook.engine.image_look_ups import DIGESTS, read
-from webhook.engine.images import parsed
+from webhook.engine.images import try_parse_image
 from webhook.engine.policy import RuleError
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
 from webhook.policies._records import is_copy
@@ -44,7 +44,7 @@ def mutate(request: Request, params: ImagePins) -> Patches:
     images = {
         container: image
         for container in changed_images(request)
-        if (image := parsed(container.text)) is not None
+        if (image := try_parse_image(container.text)) is not None
         and not image.digest
         and any(registry.holds(image) for registry in params.registries)
     }

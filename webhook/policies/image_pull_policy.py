@@ -18,7 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.images import parsed
+from webhook.engine.images import try_parse_image
 from webhook.engine.violation import UNSET
 
 # Field of the policy, by the field that names the image.
@@ -44,7 +44,7 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         return
     which = f" for images with the tag {' or '.join(params.tags)}" if params.tags else ""
     for text, holder, path in request.images():
-        image = parsed(text)  # None for the id of an image that a node has
+        image = try_parse_image(text)  # None for the id of an image that a node has
         version = "" if image is None else image.version or ""
         if params.tags and not params.tags.match(version):
             continue

@@ -30,7 +30,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.containers import Container, Image
 from webhook.engine.image_look_ups import RUNNING, SIGNATURES, Attached, read, require_digests
-from webhook.engine.images import ImageReference, parsed
+from webhook.engine.images import ImageReference, try_parse_image
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import shown
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
@@ -53,9 +53,9 @@ def _key(pem: str) -> "VerifyingKey":
 
 def _condition(text: str) -> "Program":
     # Imported here, for the same reason.
-    from webhook.cel.attestations import compiled
+    from webhook.cel.attestations import compile_condition
 
-    return compiled(text)
+    return compile_condition(text)
 
 
 KeyPem = Annotated[str, AfterValidator(lambda text: _key(text) and text)]
@@ -131,7 +131,7 @@ def validate(request: Request, params: ImageSignatures) -> Violations:
     named = list[tuple[Image, ImageReference, SignedImages]]()
     running = request.looked_up.get(RUNNING, {})
     for container in changed_images(request):
-        image = parsed(container.text)
+        image = try_parse_image(container.text)
         if image is not None and not image.digest and isinstance(container.holder, Container):
             image = replace(image, digest=running.get(container.holder.name))
         entry = None if image is None else params.entry(image)

@@ -31,7 +31,7 @@ class IngressTLS(Params):
 def validate(request: Request, params: IngressTLS) -> Violations:
     """Yield a violation for each host without TLS, and for plain HTTP beside it."""
     if params.tls:
-        yield from _uncovered(request)
+        yield from _uncovered_hosts(request)
     if params.https and (value := request.texts("metadata.annotations").get(ANNOTATION)) != "false":
         path, found = f"metadata.annotations[{ANNOTATION}]", "missing" if value is None else None
         yield request.violation(
@@ -39,7 +39,7 @@ def validate(request: Request, params: IngressTLS) -> Violations:
         )
 
 
-def _uncovered(request: Request) -> Violations:
+def _uncovered_hosts(request: Request) -> Violations:
     entries = [entry.strings("hosts") for entry in request.each("spec.tls")]
     rules = [(rule, rule.string("host") or "") for rule in request.each("spec.rules")]
     has_default = request.is_set(DEFAULT)

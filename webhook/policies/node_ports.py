@@ -15,7 +15,7 @@ false`, but with `externalTrafficPolicy: Local` a `healthCheckNodePort`.
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._ranges import Range, any_holds, listed
+from webhook.policies._ranges import Range, any_holds, format_ranges
 
 HEALTH = "spec.healthCheckNodePort"
 
@@ -31,7 +31,7 @@ def validate(request: Request, params: NodePorts) -> Violations:
     type = request.string("spec.type")
     allocates = request.boolean("spec.allocateLoadBalancerNodePorts") is not False
     picks = type == "NodePort" or (type == "LoadBalancer" and allocates)
-    rule = f"allowed node ports: {listed(params.ranges)}"
+    rule = f"allowed node ports: {format_ranges(params.ranges)}"
     for port in request.each("spec.ports"):
         number = port.integer("nodePort") or 0
         if (number or picks) and not any_holds(params.ranges, number):

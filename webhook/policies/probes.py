@@ -50,7 +50,7 @@ def validate(request: Request, params: Probes) -> Violations:
     pod = request.pod()
     if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
         return
-    served = _served(request) if params.served else None
+    served = _served_ports(request) if params.served else None
     for container in request.containers():
         if container.list == "containers" and (served is None or served & _ports(container)):
             yield from _judge(container, params)
@@ -92,7 +92,7 @@ def _ports(container: Fields) -> set[int | str | None]:
     }
 
 
-def _served(request: Request) -> set[int | str] | None:
+def _served_ports(request: Request) -> set[int | str] | None:
     """Return the ports of this pod, by number or name, that Services send requests to.
 
     Return None if no container declares one of the numbers: then it may be any container's.

@@ -20,7 +20,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Patches, Policy, Request
-from webhook.engine.images import ImageReference, parsed
+from webhook.engine.images import ImageReference, try_parse_image
 from webhook.policies._images import Registry, changed_images, parse_registry
 from webhook.policies._records import is_copy
 
@@ -79,12 +79,12 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
 
 def _rewritten(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
     """Return the image at its mirror; unchanged if there is none."""
-    image = parsed(text)
+    image = try_parse_image(text)
     for registry, mirror in mirrors:
         if image is not None and registry.holds(image):
             path = (*mirror.path, *image.repository.split("/")[len(registry.path) :])
             rewritten = str(ImageReference(mirror.host, "/".join(path), image.tag, image.digest))
-            found = parsed(rewritten)
+            found = try_parse_image(rewritten)
             return rewritten if found is not None and mirror.holds(found) else text
     return text
 

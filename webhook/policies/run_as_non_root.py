@@ -17,7 +17,7 @@ from webhook.engine import Fields, Fix, Params, Policy, Request, Violations
 from webhook.policies._security_contexts import (
     contexts,
     in_user_namespace,
-    inherited,
+    inheriting_containers,
     missing,
     unless,
 )
@@ -36,7 +36,7 @@ def validate(request: Request, params: RunAsNonRoot) -> Violations:
     """Yield a violation for each `runAsNonRoot: false`, and each container that may be root."""
     for context in contexts(request):
         if context.boolean(PATH) is False:
-            excess = inherited(request, context, PATH, False)
+            excess = inheriting_containers(request, context, PATH, False)
             yield context.violation(
                 PATH, False, "must not be false", "set it to true", excess=excess, fix_value=True
             )

@@ -15,7 +15,7 @@ https://kep.k8s.io/127
 from functools import cached_property
 
 from webhook.engine import Policy, Request, Violations
-from webhook.policies._ranges import listed
+from webhook.policies._ranges import format_ranges
 from webhook.policies._security_contexts import NOT_ROOT, Ids, in_user_namespace, unless
 
 PATH = "securityContext.runAsUser"
@@ -29,7 +29,7 @@ class RunAsUser(Ids):
         """The rule, as messages state it."""
         if self.allowed == [NOT_ROOT]:
             return "the user must not be 0, which is root"
-        return f"the user must be within {listed(self.allowed)}"
+        return f"the user must be within {format_ranges(self.allowed)}"
 
 
 def validate(request: Request, params: RunAsUser) -> Violations:

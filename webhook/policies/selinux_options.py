@@ -11,7 +11,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._security_contexts import contexts, inherited
+from webhook.policies._security_contexts import contexts, inheriting_containers
 
 OPTIONS = "securityContext.seLinuxOptions"
 TYPES_1_0 = ["container_t", "container_init_t", "container_kvm_t"]
@@ -36,7 +36,7 @@ def validate(request: Request, params: SELinuxParams) -> Violations:
             if found and allowed is not None and found not in allowed:
                 must, no = f"the SELinux {field} must be", f"no SELinux {field} may be set"
                 rule = f"{must} {', '.join(allowed)}" if allowed else no
-                excess = inherited(request, context, OPTIONS, found)
+                excess = inheriting_containers(request, context, OPTIONS, found)
                 yield context.violation(path, found, rule, "remove it", excess=excess)
 
 

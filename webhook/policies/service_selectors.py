@@ -22,7 +22,7 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield a violation if another Service has the same selector."""
     selector = request.texts("spec.selector")
     own = _identity(request)
-    for name, other in read_each(request.lookup(SERVICES), _named) if selector else ():
+    for name, other in read_each(request.lookup(SERVICES), _read_selector) if selector else ():
         if name != request.name and other == own:
             labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
             found = f"{labels} is also the selector of Service {name}"
@@ -32,7 +32,7 @@ def validate(request: Request, params: Params) -> Violations:
             )
 
 
-def _named(service: Fields) -> tuple[str | None, tuple[dict[str, str], bool]]:
+def _read_selector(service: Fields) -> tuple[str | None, tuple[dict[str, str], bool]]:
     return service.string("metadata.name"), _identity(service)
 
 

@@ -10,7 +10,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 """
 
 from webhook.engine import Fix, Params, Policy, Request, Violations
-from webhook.policies._security_contexts import contexts, inherited
+from webhook.policies._security_contexts import contexts, inheriting_containers
 
 PATH = "securityContext.windowsOptions.hostProcess"
 
@@ -20,7 +20,7 @@ def validate(request: Request, params: Params) -> Violations:
     for context in contexts(request):
         if context.boolean(PATH):
             rule = "containers must not be HostProcess containers"
-            excess = inherited(request, context, PATH, True)
+            excess = inheriting_containers(request, context, PATH, True)
             yield context.violation(PATH, True, rule, "remove it", excess=excess, fix_value=None)
 
 

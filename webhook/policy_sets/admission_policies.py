@@ -68,10 +68,10 @@ def native_policies(
             bindings.append(document)
         else:
             of_policy = bound[kind, _name(document)] = []
-            if spec := _parsed(KubernetesPolicySpec, document, found):
+            if spec := _parse(KubernetesPolicySpec, document, found):
                 specs.append((document, spec, of_policy))
     for document in bindings:
-        if binding := _parsed(BindingSpec, document, unbound):
+        if binding := _parse(BindingSpec, document, unbound):
             kind = _type(document)[1].removesuffix("Binding")
             if (kind, binding.policy_name) in bound:
                 bound[kind, binding.policy_name].append((_name(document), binding))
@@ -90,7 +90,7 @@ def native_policies(
     return found + unbound, [each for each in others if _type(each) not in types]
 
 
-def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
+def join_policies(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
     """Return the engine with more policies, named `kubernetes:NAME` if the name is taken."""
     taken, more = {each.title for each in engine.policies}, []
     for policy in policies:
@@ -128,7 +128,7 @@ def _name(document: Document) -> str:
     return str(metadata.get("name")) if isinstance(metadata, dict) else ""
 
 
-def _parsed(model: Any, document: Document, faulty: list[Native]) -> Any:
+def _parse(model: Any, document: Document, faulty: list[Native]) -> Any:
     try:
         return parse(model, document.value.get("spec") or {}, at="spec")
     except FaultsError as error:

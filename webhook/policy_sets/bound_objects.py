@@ -172,7 +172,7 @@ def _policy(
     faults = [
         (
             f"spec.match.any[{index}].{field}",
-            f'{policy.name} does not look at "{word}"{did_you_mean(word, _quoted(known))}',
+            f'{policy.name} does not look at "{word}"{did_you_mean(word, _quoted_names(known))}',
         )
         for index, clause in enumerate(match.any)
         for field, known in judged.items()
@@ -190,7 +190,7 @@ def _policy(
     return policy, match
 
 
-def _quoted(known: set[str]) -> set[str]:
+def _quoted_names(known: set[str]) -> set[str]:
     return {each or '""' for each in known}
 
 
@@ -201,6 +201,6 @@ def _check_tenant(policy: Policy, params: Params, metadata: PolicyMetadata) -> N
         refuse("metadata.namespace", text)
     if policy.mutate is not None:
         refuse("spec.policy", f"{policy.name} changes objects; an AdmissionPolicy can only deny")
-    if policy.needed(params) & OF_ALL_NAMESPACES:
+    if policy.needed_look_ups(params) & OF_ALL_NAMESPACES:
         text = "looks at objects of all namespaces; an AdmissionPolicy knows those of its own"
         refuse("spec.policy", f"{policy.name} {text}")

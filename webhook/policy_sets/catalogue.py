@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from types import ModuleType
 
-from config.modules import ModuleError, imported
+from config.modules import ModuleError, import_named
 from webhook import policies
 from webhook.engine import Policy
 from webhook.policies import kinds
@@ -50,7 +50,7 @@ class PolicyCatalogue(Mapping[str, Policy]):
         self._found: dict[str, Policy | str] = dict(sorted((TO_NAME | OF_KINDS).items()))
         for entry in importlib.metadata.entry_points(group=GROUP):
             where = f"entry point {entry.name} ({entry.value})"
-            self.add(imported(entry.load, where), entry.name, where)
+            self.add(import_named(entry.load, where), entry.name, where)
 
     def __getitem__(self, name: str) -> Policy:
         """Return a policy, and import it at the first read."""
@@ -103,7 +103,7 @@ def add_directory(directory: Path) -> None:
     package = sys.modules[name] = ModuleType(name)
     package.__path__ = [str(directory)]
     for file in files:
-        module = imported(partial(importlib.import_module, f"{name}.{file.stem}"), str(file))
+        module = import_named(partial(importlib.import_module, f"{name}.{file.stem}"), str(file))
         catalogue().add(module, file.stem, str(file))
 
 

@@ -40,7 +40,7 @@ def is_as_sent(request: Request) -> bool:
     return sent is not None and sent.options is not UNSET  # the API server always sends options
 
 
-def completed(request: Request) -> tuple[JsonObject | None, JsonObject | None]:
+def fill_defaults(request: Request) -> tuple[JsonObject | None, JsonObject | None]:
     """Return object and old object, with the API's defaults if the API server did not send them."""
     if request.completed is None:
         object, old = request.object, request.old_object
@@ -60,7 +60,7 @@ def namespace_object(request: Request) -> JsonObject | None:
     if whole is not None:
         return whole
     labels = dict(request.namespace_labels())
-    known = _given({"name": attributes.namespace, "labels": labels or None})
+    known = _drop_empty({"name": attributes.namespace, "labels": labels or None})
     metadata = Partial("namespaceObject.metadata", known, ["labels"])
     return Partial("namespaceObject", {"metadata": metadata})
 
@@ -93,13 +93,13 @@ def admission_request(request: Request) -> JsonObject:
         metadata = request.value.get("metadata")
         if not attributes.name and isinstance(metadata, dict):
             fields["name"] = metadata.get("name")
-        return Partial("request", _given(fields), fields)
+        return Partial("request", _drop_empty(fields), fields)
     if sent.user_info is not None:
         user |= {"uid": sent.user_info.uid, "extra": sent.user_info.extra}
     fields["requestResource"] = sent.request_resource or fields["requestResource"]
-    return _given(fields | {"userInfo": _given(user), "options": sent.options})
+    return _drop_empty(fields | {"userInfo": _drop_empty(user), "options": sent.options})
 
 
-def _given(fields: JsonObject) -> dict[str, Any]:
+def _drop_empty(fields: JsonObject) -> dict[str, Any]:
     """Return the fields that have a value: the API server's encoder (Go) omits the others."""
     return {name: value for name, value in fields.items() if value not in (None, "")}

@@ -24,8 +24,8 @@ from webhook.cel.admission_environment import ADMISSION, AUTHORIZER, with_variab
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.policy import RuleError, SkippedMutationError
 from webhook.engine.request import NAMESPACE
-from webhook.policy_sets.cel_request import admission_request, completed, namespace_object
-from webhook.policy_sets.mutations import changed, differences, type_of, without_defaults
+from webhook.policy_sets.cel_request import admission_request, fill_defaults, namespace_object
+from webhook.policy_sets.mutations import apply_mutation, differences, type_of, without_defaults
 from webhook.policy_sets.validations import CompiledValidation, is_of_sender
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
@@ -162,7 +162,7 @@ class Expressions:
         variables, reads = Variables(self._variables), self._reads
         values = {
             "object": object,
-            "oldObject": completed(request)[1] if "oldObject" in reads else None,
+            "oldObject": fill_defaults(request)[1] if "oldObject" in reads else None,
             "request": admission_request(request) if "request" in reads else None,
             "params": params,
             "namespaceObject": namespace_object(request) if "namespaceObject" in reads else None,
@@ -179,7 +179,7 @@ class Expressions:
         """Return whether all conditions hold; a false one takes precedence over an error."""
         if not self.conditions:
             return True
-        values, failed = self.values(request, params, completed(request)[0]), None
+        values, failed = self.values(request, params, fill_defaults(request)[0]), None
         for name, program in self.conditions:
             try:
                 if program.evaluate(values) is False:
@@ -192,7 +192,7 @@ class Expressions:
 
     def violations(self, request: Request, params: Any) -> Iterator[Violation]:
         """Yield a violation for each false rule, and for each error if the policy fails closed."""
-        object, old_object = completed(request)
+        object, old_object = fill_defaults(request)
         values = self.values(request, params, object)
         for rule in self.rules:
             try:
@@ -200,7 +200,7 @@ class Expressions:
                     continue
             except CelError as error:
                 if self.fails_closed:
-                    yield _failed(f"expression '{rule.program.source}' resulted in error: {error}")
+                    yield _failure(f"expression '{rule.program.source}' resulted in error: {error}")
                 continue
             yield rule.violation(object if object is not None else old_object or {}, values)
         for key, program in self.annotations if self.fails_closed else ():
@@ -208,11 +208,11 @@ class Expressions:
                 program.evaluate(values)
             except CelError as error:
                 expression = f"expression '{program.source}' resulted in error: {error}"
-                yield _failed(f"audit annotation {key}: {expression}")
+                yield _failure(f"audit annotation {key}: {expression}")
 
-    def annotated(self, request: Request, params: Any) -> Iterator[tuple[str, str]]:
+    def audit_annotations(self, request: Request, params: Any) -> Iterator[tuple[str, str]]:
         """Yield the audit annotations that have a value."""
-        values = self.values(request, params, completed(request)[0])
+        values = self.values(request, params, fill_defaults(request)[0])
         for key, program in self.annotations:
             try:
                 value = program.evaluate(values)
@@ -227,20 +227,20 @@ class Expressions:
         With failurePolicy Ignore, one that fails is skipped, and raised as SkippedMutationError
         after the patches of the others.
         """
-        object = completed(request)[0] or {}
+        object = fill_defaults(request)[0] or {}
         type, custom = type_of(request)
         failed: RuleError | None = None
         for patch_type, program in self.mutations:
             try:
                 value = program.evaluate(self.values(request, params, object))
-                object = changed(object, value, patch_type, type, custom)
+                object = apply_mutation(object, value, patch_type, type, custom)
             except (CelError, RuleError) as error:
                 is_own = isinstance(error, RuleError)
                 text = str(error) if is_own else f"mutation '{program.source}' failed: {error}"
                 if self.fails_closed:
                     raise RuleError(text) from None
                 failed = failed or SkippedMutationError(text)
-        old = completed(request)[0] or {}
+        old = fill_defaults(request)[0] or {}
         for patch in differences(old, object):
             is_sent = old is request.object  # with the API's defaults, by the API server
             yield patch if is_sent else without_defaults(patch, old, request.object)
@@ -253,6 +253,6 @@ def describe(error: CompileError) -> str:
     return f"line {error.line}, column {error.column}: {error.text}"
 
 
-def _failed(text: str) -> Violation:
+def _failure(text: str) -> Violation:
     # Never tolerated as an existing violation: its value equals no other.
     return Violation("", "", text, "", value=object())

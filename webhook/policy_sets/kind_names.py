@@ -66,10 +66,10 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
         raise LookupError(f'unknown kind "{word}"{hint}')
     group, version, name = spelled["group"] or "", spelled["version"], spelled["kind"]
     if (group, name) in known:
-        return (_served(word, known[group, name], version),)
+        return (_find_served(word, known[group, name], version),)
     first, _, rest = group.partition(".")
     if (rest, name) in known and known[rest, name].plural == first:
-        return (_served(word, known[rest, name], version),)
+        return (_find_served(word, known[rest, name], version),)
     of_rest = [kind for kind in _built_in().values() if kind.group == rest]
     # A custom group can end like one of Kubernetes, such as gateway.networking.k8s.io.
     is_misspelled = any(first == kind.plural or name == kind.kind for kind in of_rest)
@@ -101,7 +101,7 @@ def with_plain_kinds(match: MatchSpec, judged: Iterable[Kind]) -> MatchSpec:
     return match.model_copy(update={"any": clauses})
 
 
-def _served(word: str, kind: Kind, version: str) -> Kind:
+def _find_served(word: str, kind: Kind, version: str) -> Kind:
     """Return a kind in one version. Raises LookupError if it is not judged in this version.
 
     Gatewright's own kinds are judged in their storage version.

@@ -20,7 +20,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 MAX_INTEGER = 1e21  # from here on, Go writes a double with an exponent
 
 
-def changed(
+def apply_mutation(
     object: JsonObject, value: Any, patch_type: str, type: str, custom: CustomTypes | None = None
 ) -> JsonObject:
     """Return the object with the changes that a mutation's expression returned.

@@ -57,7 +57,7 @@ def resources_of(
             everything = partial(_targets, kinds, (*OPERATIONS_OF, *subresources), never)
             found = _faults(at, clause, possible, kinds, namespace, everything, stored=stored)
             faults += islice(found, MAX_FAULTS)
-        targets = [*_selected(clause, possible)]
+        targets = [*_selected_subresources(clause, possible)]
         named += targets
         values = {
             "kinds": names,
@@ -70,7 +70,7 @@ def resources_of(
     return merged_targets(named), spec.match.model_copy(update={"any": clauses})
 
 
-def _selected(
+def _selected_subresources(
     clause: MatchClause, possible: Iterable[Target]
 ) -> Iterator[tuple[Kind, str, set[str]]]:
     """Yield the subresources of a clause, with the operations that it names or implies."""

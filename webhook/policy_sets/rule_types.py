@@ -81,7 +81,7 @@ def check_types(
     known = [name for name in names if name is not None][:MAX_TYPES]
     has_params = bool(spec.params) or spec.policy is not None
     environment = ADMISSION if has_params else without_params(ADMISSION)
-    errors = {name: _errors(spec, _typed(environment, name, custom)) for name in known}
+    errors = {name: _errors(spec, _with_type(environment, name, custom)) for name in known}
     places = dict.fromkeys(place for found in errors.values() for place in found)
     faults = [_fault(place, errors, len(names)) for place in places]
     if len(names) > 1 and any(map(_tells_kinds_apart, (source for _, source, _ in _all(spec)))):
@@ -157,7 +157,7 @@ def _errors(spec: AdmissionPolicySpec, environment: Environment) -> Errors:
     return found
 
 
-def _typed(environment: Environment, name: str, custom: CustomTypes) -> Environment:
+def _with_type(environment: Environment, name: str, custom: CustomTypes) -> Environment:
     """Return an environment where the objects have a type of config.schemas, or a custom one."""
     objects = _fields(name, custom.fields_of) if name in custom.types else _objects(name)
     return replace(

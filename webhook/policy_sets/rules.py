@@ -70,11 +70,11 @@ def rule_policy(
         RuleParams,
         validate=with_each(found.violations) if found.rules or found.annotations else None,
         mutate=with_each(found.patches) if found.mutations else None,
-        annotate=with_each(found.annotated) if found.annotations else None,
+        annotate=with_each(found.audit_annotations) if found.annotations else None,
         category="custom",
         needs=(*found.needs, *_schemas(found, resources)),
         resources=resources,
-        rules=tuple(_listed(spec)),
+        rules=tuple(_listed_fields(spec)),
         sources=(*conditions, *variables, *validations),
     )
 
@@ -86,7 +86,7 @@ def _schemas(found: Expressions, resources: Iterable[Target]) -> Iterator[str]:
         yield SCHEMAS
 
 
-def _listed(spec: Spec) -> Iterator[str]:
+def _listed_fields(spec: Spec) -> Iterator[str]:
     for validation in spec.validations:
         expression = " ".join(validation.expression.split())
         yield f"{validation.message}: {expression}" if validation.message else expression

@@ -45,7 +45,7 @@ class CompiledValidation:
             elif not at or steps[: len(at)] != at:
                 yield _value(judged, steps)
 
-    def worded(self, values: Frame) -> str:
+    def compose_message(self, values: Frame) -> str:
         """Return the message of a violation."""
         text = ""
         if self.message is not None:
@@ -68,7 +68,7 @@ class CompiledValidation:
         if not self.is_about_object:
             tested = object()
         id = f"validation: {self.program.source}"
-        return Violation(path, found, self.worded(values), "", value=tested, id=id)
+        return Violation(path, found, self.compose_message(values), "", value=tested, id=id)
 
 
 def is_of_sender(steps: Steps) -> bool:

@@ -137,7 +137,7 @@ class ImageLookUps:
         image = parse_image(reference)
         host = self._metrics.host(image.registry)
         room = self._rooms.setdefault(image.registry, Room(AT_ONCE))
-        ask = self._reader.attached if image.digest else self._reader.digest
+        ask = self._reader.read_signatures if image.digest else self._reader.digest
         answer: Answer
         try:
             async with room.of(claim), self._room_of_all.of(claim), asyncio.timeout(READ_SECONDS):

@@ -72,7 +72,7 @@ class RegistryReader:
                 raise msgspec.DecodeError
         return digest_of(body)
 
-    async def attached(self, image: ImageReference) -> Attached:
+    async def read_signatures(self, image: ImageReference) -> Attached:
         """Return the signatures of an image's digest.
 
         Raises RegistryError if they cannot be read.

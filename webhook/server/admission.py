@@ -88,7 +88,7 @@ class AdmissionHandler:
     async def _convert(self, exchange: Exchange, body: bytes) -> bytes:
         is_short = len(body) <= MAX_LIGHT_CONVERSION
         place = exchange.address, ""
-        return await self._turns.run(place, exchange.deadline, _converted, body, is_short=is_short)
+        return await self._turns.run(place, exchange.deadline, _convert, body, is_short=is_short)
 
     async def _review(self, exchange: Exchange, body: bytes) -> bytes:
         """Answer a review; deny a malformed request."""
@@ -139,7 +139,7 @@ class AdmissionHandler:
             verdict, answer = await self._turns.run(
                 (exchange.address, about.namespace),
                 exchange.deadline,
-                _judged,
+                _judge,
                 judge,
                 about,
                 known,
@@ -153,14 +153,14 @@ class AdmissionHandler:
             is_short = False  # verifying signatures is slow
 
 
-def _converted(body: bytes) -> bytes:
+def _convert(body: bytes) -> bytes:
     answer, problem = convert.answer(body)
     if problem:
         log.warning("not converted: %s", problem)
     return answer
 
 
-def _judged(
+def _judge(
     judge: Callable[[Request], Verdict], about: Attributes, known: Mapping[str, Any]
 ) -> tuple[Verdict, bytes]:
     request = review.request(about, known)

@@ -70,7 +70,7 @@ class LookUps:
             NAMESPACE: self.namespace,
             NAMESPACE_LABELS: self.namespace_labels,
             PARENT: self.parent,
-            SERVED: self.served,
+            SERVED: self.served_resources,
             SCHEMAS: self.schemas,
             **{name: partial(self.objects, name) for name in LOOK_UPS},
         }
@@ -121,7 +121,7 @@ class LookUps:
         except NotFound:
             return {}  # the API server itself rejects the request
 
-    async def served(self, _: Attributes) -> Served:
+    async def served_resources(self, _: Attributes) -> Served:
         """Return the optional resources that the API server serves, from a recent answer."""
         if time.monotonic() >= self._ask_again:
             answers = await asyncio.gather(*map(self._client.serves, self._optional))
@@ -168,7 +168,7 @@ class LookUps:
         stores = [self._store(each) for each in look_up.resources]
         if not all(store.synced.is_set() or store.absent for store in stores):
             return [
-                look_up.shaped(object, "")
+                look_up.used_part(object, "")
                 for store in stores
                 for object in await self._list(store.resource, namespace)
             ]

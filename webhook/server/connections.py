@@ -64,7 +64,7 @@ class Connections(HttpServer):
         self._metrics = metrics
         self._shares = Shares(config.most_connections)
         self._retirements = 0
-        metrics.connections.set_function(self._shares.taken)
+        metrics.connections.set_function(self._shares.total)
 
     async def accept(self) -> Never:
         """Accept connections forever, one at a time, so that other tasks can run."""
@@ -156,7 +156,7 @@ class Connections(HttpServer):
             async with asyncio.timeout(self.config.grace_seconds):
                 await asyncio.sleep(self.config.linger_seconds)
                 await self._shares.all_given_back()
-        log.info("drained", extra={"fields": {"idle": self._shares.taken()}})
+        log.info("drained", extra={"fields": {"idle": self._shares.total()}})
 
     async def close(self) -> None:
         """Close the remaining connections with a TLS shutdown."""

@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from config.converters import ConversionError, convert
-from webhook.review import Identified, MalformedRequestError, Review, decoded
+from webhook.review import Identified, MalformedRequestError, Review, decode_review
 
 API_VERSION, KIND = "apiextensions.k8s.io/v1", "ConversionReview"
 
@@ -30,7 +30,7 @@ def answer(body: bytes) -> tuple[bytes, str]:
     Raises NotAReviewError if it cannot be answered.
     """
     try:
-        request = decoded(body, CONVERSION, API_VERSION, KIND)
+        request = decode_review(body, CONVERSION, API_VERSION, KIND)
         uid = request.uid
         return _review(uid, {"status": "Success"}, list(_convert_objects(request))), ""
     except orjson.JSONEncodeError as error:

@@ -52,7 +52,7 @@ class Recorder:
         if self._share <= 0 or self._draw() >= self._share:
             return
         try:
-            line = redacted(body)
+            line = redact(body)
         except (ValueError, TypeError, RecursionError) as error:
             log.warning("a review was not recorded: %s", error)
             return
@@ -73,7 +73,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, PRIVATE)
 
 
-def redacted(body: bytes) -> bytes:
+def redact(body: bytes) -> bytes:
     """Return a review as one line without values of Secrets, ConfigMaps and environment variables.
 
     Keys and names stay, since policies judge them; managedFields, the last applied configuration,

@@ -17,7 +17,7 @@ class Shares:
 
     def has_room(self, address: str, size: int) -> bool:
         """Return whether `size` more is within the share of an address."""
-        return self._of_address[address] + size <= self._amount - self.taken() - size
+        return self._of_address[address] + size <= self._amount - self.total() - size
 
     async def take(self, address: str, size: int) -> None:
         """Wait until `size` more is within the share of an address, and count it."""
@@ -36,9 +36,9 @@ class Shares:
 
     async def all_given_back(self) -> None:
         """Wait until no address has anything."""
-        while self.taken():
+        while self.total():
             await self._given_back.wait()
 
-    def taken(self) -> int:
+    def total(self) -> int:
         """Return the total of all addresses."""
         return self._of_address.total()

@@ -12,7 +12,7 @@ from gatewright.testing.fake_apiserver.schema import METADATA, faults, prune
 from kube.resource import JsonObject
 
 
-def stated(body: Any, kind: ServedResource, malformed: int = 400) -> JsonObject:
+def parse_object(body: Any, kind: ServedResource, malformed: int = 400) -> JsonObject:
     """Return the object.
 
     Raises StatusError if its fields contradict the path, or, with the code `malformed`, if metadata
@@ -66,13 +66,13 @@ def admit(kind: ServedResource, object: JsonObject) -> JsonObject:
     return object
 
 
-def desired(object: JsonObject) -> Any:
+def desired_part(object: JsonObject) -> Any:
     """Return the part of an object whose changes increase its generation."""
     spec = {name: value for name, value in object.items() if name not in ("metadata", "status")}
     return (spec, object["metadata"].get("annotations")) if object["kind"] == "Deployment" else spec
 
 
-def merged(value: Any, patch: Any) -> Any:
+def merge(value: Any, patch: Any) -> Any:
     """Return a value with a merge patch applied."""
     if not isinstance(patch, dict):
         return patch
@@ -81,7 +81,7 @@ def merged(value: Any, patch: Any) -> Any:
         if change is None:
             result.pop(name, None)
         else:
-            result[name] = merged(result.get(name), change)
+            result[name] = merge(result.get(name), change)
     return result
 
 

@@ -130,7 +130,7 @@ def conflicts(taken: dict[FieldManager, set[ManagedPath]]) -> StatusError:
         {
             "reason": "FieldManagerConflict",
             "message": f'conflict with "{manager.name}"',
-            "field": dotted(path),
+            "field": format_path(path),
         }
         for manager, paths in taken.items()
         for path in sorted(paths)
@@ -140,7 +140,7 @@ def conflicts(taken: dict[FieldManager, set[ManagedPath]]) -> StatusError:
     return StatusError(409, f"Apply failed with {number}: {listed}", details={"causes": causes})
 
 
-def dotted(path: ManagedPath) -> str:
+def format_path(path: ManagedPath) -> str:
     """Return a path in the notation of a conflict's cause."""
     return "".join(f".{each[2:]}" if each.startswith("f:") else f"[{item(each)}]" for each in path)
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from gatewright.testing.fake_apiserver.definitions import ServedResource
-from gatewright.testing.fake_apiserver.refusals import StatusError, expired
+from gatewright.testing.fake_apiserver.refusals import StatusError, expired_token
 from gatewright.testing.fake_apiserver.selectors import matcher
 from gatewright.testing.fake_apiserver.storage import Storage
 from kube.resource import JsonObject
@@ -33,7 +33,7 @@ class StorageReader:
                     if chosen(object)
                 ]
                 rest = [object for object in now if _key(object) > _key(matching[start - 1])]
-                raise expired(self._token(self._storage.version, rest, 0))
+                raise expired_token(self._token(self._storage.version, rest, 0))
         else:
             matching = [
                 object for _, object in self._storage.all(kind.bucket, namespace) if chosen(object)

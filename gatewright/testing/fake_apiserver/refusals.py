@@ -81,7 +81,7 @@ def ending(kind: Resource, name: str) -> StatusError:
     return StatusError(403, message, details=details)
 
 
-def expired(token: str) -> StatusError:
+def expired_token(token: str) -> StatusError:
     """Return the error for an expired continue token; `token` continues the list inconsistently."""
     refusal = StatusError(
         410, "The provided continue parameter is too old to display a consistent list result"

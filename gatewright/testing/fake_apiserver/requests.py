@@ -78,12 +78,12 @@ class Requests:
     faults: list[InjectedFault] = field(default_factory=list)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def received(self, request: Logged) -> None:
+    def record(self, request: Logged) -> None:
         """Record a request."""
         self.log.append(request)
         self._wake()
 
-    def answered(self, request: Logged, code: int) -> None:
+    def record_code(self, request: Logged, code: int) -> None:
         """Record the status code of its response."""
         request.code = code
         self._wake()

@@ -8,7 +8,7 @@ import orjson
 from aiohttp import web
 
 from gatewright.testing.fake_apiserver.cluster import FakeCluster
-from gatewright.testing.fake_apiserver.objects import stated
+from gatewright.testing.fake_apiserver.objects import parse_object
 from gatewright.testing.fake_apiserver.reads import StorageReader, metadata_only
 from gatewright.testing.fake_apiserver.refusals import StatusError, invalid, not_found
 from gatewright.testing.fake_apiserver.requests import Logged, Requests
@@ -56,7 +56,7 @@ class Routes:
             request.content_type,
             request.headers.get("User-Agent", ""),
         )
-        self._requests.received(logged)
+        self._requests.record(logged)
         try:
             if body := await request.read():
                 logged.body = orjson.loads(body)
@@ -67,15 +67,15 @@ class Routes:
             else:
                 response = await self._route(request, logged)
         except orjson.JSONDecodeError:
-            response = encoded(400, StatusError(400, "the body is not JSON").status)
+            response = encode(400, StatusError(400, "the body is not JSON").status)
         except StatusError as refusal:
-            response = encoded(refusal.code, refusal.status)
-        self._requests.answered(logged, response.status)
+            response = encode(refusal.code, refusal.status)
+        self._requests.record_code(logged, response.status)
         return response
 
     async def _route(self, request: web.Request, logged: Logged) -> web.StreamResponse:
         if (found := self._discovery(request.path, request.headers.get("Accept"))) is not None:
-            return encoded(200, found)
+            return encode(200, found)
         if (match := PATH.fullmatch(request.path)) is None:
             raise StatusError(404, "the server could not find the requested resource")
         part: dict[str, str] = {name: value or "" for name, value in match.groupdict().items()}
@@ -93,7 +93,7 @@ class Routes:
         if request.method == "GET":
             return await self._read(request, logged, write)
         code, object = self._write(request, logged, write)
-        return encoded(code, self._reads.form(kind, object))
+        return encode(code, self._reads.form(kind, object))
 
     async def _read(
         self, request: web.Request, logged: Logged, write: WriteRequest
@@ -104,15 +104,15 @@ class Routes:
             metadata_only if partial else lambda each: self._reads.form(kind, each)
         )
         if write.name:
-            return encoded(200, form(self._writes.existing(write)))
+            return encode(200, form(self._writes.existing(write)))
         if logged.watch:
             watcher = self._watches.start(kind, write.namespace, request.query, form)
-            self._requests.answered(logged, 200)
+            self._requests.record_code(logged, 200)
             return await self._watches.serve(
                 request, watcher, float(request.query.get("timeoutSeconds") or 1800)
             )
         page = self._reads.page(kind, write.namespace, request.query)
-        return encoded(200, metadata_only(page) if partial else page)
+        return encode(200, metadata_only(page) if partial else page)
 
     def _write(
         self, request: web.Request, logged: Logged, write: WriteRequest
@@ -126,7 +126,7 @@ class Routes:
             raise StatusError(
                 405, "the server does not allow this method on the requested resource"
             )
-        object = stated(body, write.kind)
+        object = parse_object(body, write.kind)
         if request.method == "POST":
             return 201, self._writes.create(write, object)
         return 200, self._writes.replace(write, object)
@@ -143,7 +143,7 @@ class Routes:
                 )
             if not (isinstance(body, dict) and body.get("apiVersion") and body.get("kind")):
                 raise StatusError(400, "apiVersion and kind must be set")
-            object = stated(body, write.kind, malformed=500)
+            object = parse_object(body, write.kind, malformed=500)
             applied, new = self._writes.apply(
                 write, object, force=request.query.get("force") == "true"
             )
@@ -220,7 +220,7 @@ class Routes:
         return {"metadata": {"name": group}, "versions": found}
 
 
-def encoded(code: int, object: JsonObject) -> web.Response:
+def encode(code: int, object: JsonObject) -> web.Response:
     """Return an object as JSON, with the headers that its Status needs."""
     wait = (
         (object.get("details") or {}).get("retryAfterSeconds")

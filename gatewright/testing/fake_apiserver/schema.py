@@ -65,17 +65,17 @@ def faults(value: Any, schema: JsonObject, path: str = "") -> Iterator[tuple[str
     if "enum" in schema and value not in schema["enum"]:
         yield path, f"Unsupported value: {value!r}: supported values: {schema['enum']}"
     check = {
-        bool: unbounded,
+        bool: no_bounds,
         int: in_bounds,
         float: in_bounds,
         str: in_form,
         list: items,
         dict: members,
     }
-    yield from check.get(type(value), unbounded)(value, schema, path)
+    yield from check.get(type(value), no_bounds)(value, schema, path)
 
 
-def unbounded(value: Any, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
+def no_bounds(value: Any, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
     """Yield nothing: values of this type have no bounds."""
     yield from ()
 

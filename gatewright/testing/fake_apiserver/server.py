@@ -10,7 +10,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from gatewright.testing.fake_apiserver.cluster import FakeCluster
-from gatewright.testing.fake_apiserver.objects import stated
+from gatewright.testing.fake_apiserver.objects import parse_object
 from gatewright.testing.fake_apiserver.reads import StorageReader
 from gatewright.testing.fake_apiserver.refusals import StatusError
 from gatewright.testing.fake_apiserver.requests import InjectedFault, Requests
@@ -19,7 +19,7 @@ from gatewright.testing.fake_apiserver.storage import Storage
 from gatewright.testing.fake_apiserver.watches import CUT, END, WatchStreams
 from gatewright.testing.fake_apiserver.write_request import WriteRequest
 from gatewright.testing.fake_apiserver.writes import Writes
-from kube.client import typed
+from kube.client import with_type
 from kube.endpoint import Endpoint, anonymous, static_token
 from kube.resource import JsonObject, Resource
 
@@ -136,7 +136,7 @@ class FakeApiServer:
     def create(self, resource: Resource, object: JsonObject) -> JsonObject:
         """Create an object as another client, without an HTTP request."""
         write = self._write(resource, object["metadata"].get("namespace", ""), "")
-        return self._writes.create(write, stated(typed(resource, object), write.kind))
+        return self._writes.create(write, parse_object(with_type(resource, object), write.kind))
 
     def change(
         self,
@@ -157,7 +157,9 @@ class FakeApiServer:
         write = self._write(
             resource, metadata.get("namespace", ""), metadata["name"], subresource, manager
         )
-        return self._writes.apply(write, stated(typed(resource, object), write.kind), force=True)[0]
+        return self._writes.apply(
+            write, parse_object(with_type(resource, object), write.kind), force=True
+        )[0]
 
     def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
         """Delete an object as another client, without an HTTP request."""

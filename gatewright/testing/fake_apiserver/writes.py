@@ -10,7 +10,7 @@ import jsonpatch
 
 from gatewright.testing.fake_apiserver import ownership
 from gatewright.testing.fake_apiserver.definitions import ServedResource, from_crd
-from gatewright.testing.fake_apiserver.objects import admit, copy, desired, merged
+from gatewright.testing.fake_apiserver.objects import admit, copy, desired_part, merge
 from gatewright.testing.fake_apiserver.ownership import FieldManager
 from gatewright.testing.fake_apiserver.refusals import (
     StatusError,
@@ -126,7 +126,7 @@ class Writes:
     def merge_patch(self, write: WriteRequest, patch: JsonObject) -> JsonObject:
         """Change the stored object by a merge patch (RFC 7386)."""
         old = self.existing(write)
-        new = merged(old, patch)
+        new = merge(old, patch)
         if causes := list(faults(new["metadata"], METADATA, "metadata")):
             raise invalid(write.kind.resource.kind, write.name, *causes)
         return self._change(write, old, new, ownership.read(new), write.by("Update"))
@@ -227,7 +227,7 @@ class Writes:
         new["metadata"] = given | kept | {"resourceVersion": old["metadata"]["resourceVersion"]}
         new = self.mutate(admit(kind, new))
         check_finalizers(write, old, new["metadata"])
-        if kind.generation and desired(new) != desired(old):
+        if kind.generation and desired_part(new) != desired_part(old):
             new["metadata"]["generation"] = old["metadata"]["generation"] + 1
         if manager:
             ownership.update(old, new, kind, manager, owners)

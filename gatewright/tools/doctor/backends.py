@@ -32,7 +32,7 @@ def check(state: ClusterState) -> Iterator[Hazard]:
         workload.title
         for budget in state.all(DisruptionBudget)
         if budget.selector is not None
-        for workload in state.selected(budget.metadata.namespace, budget.selector)
+        for workload in state.select_workloads(budget.metadata.namespace, budget.selector)
     }
     for service, alike in answering.values():
         yield from _fragile(service, _fails(alike), covered, state)

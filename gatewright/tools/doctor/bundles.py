@@ -56,7 +56,7 @@ class Verification:
         caller = self.caller
         if injector(caller.subject.metadata) and not self.state.is_live:
             return  # what the files have is replaced in the cluster
-        if not decoded(caller.config.ca_bundle, otherwise=b"?").strip():
+        if not decode_base64(caller.config.ca_bundle, otherwise=b"?").strip():
             yield from self._empty()
             return
         set_bundle = "set caBundle to the authority of the serving certificate, as PEM in base64"
@@ -119,7 +119,7 @@ class Verification:
         if service is None or self._name not in self.served:
             return None
         for secret in self._secrets():
-            if not self._fault(decoded(secret.certificate), bundle):
+            if not self._fault(decode_base64(secret.certificate), bundle):
                 mounted = f"the {secret.title}, which they mount"
                 fix = f"restart its pods: {mounted}, has a valid certificate"
                 return fix, (), kubectl("rollout restart", self.state.serving(service)[0])
@@ -134,7 +134,7 @@ class Verification:
 
     def _secrets(self) -> list[TlsSecret]:
         service = self.caller.config.service
-        return mounted(service, self.state) if service else []
+        return mounted_secrets(service, self.state) if service else []
 
     def _chains(self) -> dict[str, bytes]:
         """Return the certificates that the server presents, or may present, by their source."""
@@ -143,7 +143,7 @@ class Verification:
         return {
             f"Secret {secret.metadata.name}": chain
             for secret in self._secrets()
-            if is_for(chain := decoded(secret.certificate), self._name)
+            if is_for(chain := decode_base64(secret.certificate), self._name)
         }
 
     def _fault(self, chain: bytes, bundle: bytes) -> str:
@@ -157,7 +157,7 @@ class Verification:
     def _fix(self, otherwise: str, run: str = "") -> Remedy:
         """Return the fix that sets the authority beside a certificate, if that verifies it."""
         for secret in self._secrets():
-            bundle = decoded(secret.authority)
+            bundle = decode_base64(secret.authority)
             if any(not self._fault(chain, bundle) for chain in self._chains().values()) and (
                 _expiry(bundle) - self.now >= EXPIRES_SOON
             ):
@@ -173,17 +173,21 @@ class Verification:
         return self._fix(*renewal(self.caller, self._secrets(), self.state, otherwise))
 
 
-def mounted(service: ServiceReference, state: ClusterState) -> list[TlsSecret]:
+def mounted_secrets(service: ServiceReference, state: ClusterState) -> list[TlsSecret]:
     """Return the TLS Secrets that the pods behind a Service mount."""
     volumes = [volume for each in state.serving(service) for volume in each.volumes]
     found = (
         state.find("", "Secret", service.namespace, name)
         for name in dict.fromkeys(volume.secret_name for volume in volumes)
     )
-    return [each for each in found if isinstance(each, TlsSecret) and decoded(each.certificate)]
+    return [
+        secret
+        for secret in found
+        if isinstance(secret, TlsSecret) and decode_base64(secret.certificate)
+    ]
 
 
-def decoded(value: str, otherwise: bytes = b"") -> bytes:
+def decode_base64(value: str, otherwise: bytes = b"") -> bytes:
     """Return the bytes of a base64 text, or `otherwise` if it is not base64."""
     try:
         return base64.b64decode(value, validate=True)

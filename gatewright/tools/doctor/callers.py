@@ -8,10 +8,10 @@ from gatewright.tools.doctor.hazards import (
     WARNING,
     Hazard,
     ObjectPatch,
-    listed,
+    join_words,
     patch_command,
     setting,
-    shortened,
+    shorten_words,
 )
 from gatewright.tools.doctor.models import (
     ApiService,
@@ -69,7 +69,7 @@ class Caller:
 def callers(state: ClusterState) -> Iterator[Caller]:
     """Yield each server that the API server calls."""
     alike: dict[tuple[str, bool, str], list[Registered]] = {}
-    for registered in state.registered():
+    for registered in state.registered_webhooks():
         config = registered.webhook.client_config
         key = registered.configuration.title, registered.fails_closed, config.model_dump_json()
         alike.setdefault(key, []).append(registered)
@@ -81,7 +81,7 @@ def callers(state: ClusterState) -> Iterator[Caller]:
                 definition,
                 "spec.conversion.webhook",
                 definition.converter,
-                unconverted,
+                describe_unconverted,
                 (f"{definition.plural}.{definition.group}",),
                 bundles=("/spec/conversion/webhook/clientConfig/caBundle",),
             )
@@ -91,34 +91,34 @@ def callers(state: ClusterState) -> Iterator[Caller]:
                 aggregated,
                 "spec.service",
                 ClientConfig(service=aggregated.service, ca_bundle=aggregated.ca_bundle),
-                unanswered,
+                describe_unanswered,
                 (f"{aggregated.group}/{aggregated.version}",),
                 bundles=("/spec/caBundle",),
                 verifies=not aggregated.is_unverified,
             )
 
 
-def refused(names: Sequence[str]) -> str:
+def describe_refusal(names: Sequence[str]) -> str:
     """Return the effect of webhooks that fail closed and do not answer."""
     judge = "judges" if len(names) == 1 else "judge"
-    return f"every request that {listed(names)} {judge} is refused"
+    return f"every request that {join_words(names)} {judge} is refused"
 
 
-def unchecked(names: Sequence[str]) -> str:
+def describe_unchecked(names: Sequence[str]) -> str:
     """Return the effect of webhooks that fail open and do not answer."""
     judge = "judges" if len(names) == 1 else "judge"
-    return f"{listed(names)} {judge} nothing: requests pass unchecked"
+    return f"{join_words(names)} {judge} nothing: requests pass unchecked"
 
 
-def unconverted(names: Sequence[str]) -> str:
+def describe_unconverted(names: Sequence[str]) -> str:
     """Return the effect of a conversion webhook that does not answer."""
-    found = shortened(names)
+    found = shorten_words(names)
     return f"{found} cannot be read, listed or written in other versions than the stored one"
 
 
-def unanswered(names: Sequence[str]) -> str:
+def describe_unanswered(names: Sequence[str]) -> str:
     """Return the effect of an aggregated API that does not answer."""
-    return f"requests of {shortened(names)} fail, and no namespace can be deleted"
+    return f"requests of {shorten_words(names)} fail, and no namespace can be deleted"
 
 
 def _judging(webhooks: Sequence[Registered]) -> Caller:
@@ -128,7 +128,7 @@ def _judging(webhooks: Sequence[Registered]) -> Caller:
         first.configuration,
         first.path,
         first.webhook.client_config,
-        refused if first.fails_closed else unchecked,
+        describe_refusal if first.fails_closed else describe_unchecked,
         tuple(each.name for each in webhooks),
         bundles=tuple(f"{each.pointer}/clientConfig/caBundle" for each in webhooks),
         is_fatal=first.fails_closed,

@@ -13,7 +13,7 @@ from gatewright.tools.doctor.hazards import (
     Hazard,
     ObjectPatch,
     excluding,
-    listed,
+    join_words,
     patch_commands,
     sparing,
 )
@@ -53,7 +53,7 @@ API_OBJECTS = f'request.namespace == "{DEFAULT}" && request.name == "{API_SERVIC
 
 def check(state: ClusterState) -> Iterator[Hazard]:
     """Yield a finding for each webhook that blocks a recovery while it does not answer."""
-    closed = [each for each in state.registered() if each.fails_closed]
+    closed = [each for each in state.registered_webhooks() if each.fails_closed]
     needs = list(cluster_needs(state))
     cycles = list(_cycles(closed, state))
     also: dict[WebhookKey, set[str]] = {}
@@ -91,14 +91,14 @@ def _of_webhook(
     of_data = "Secrets, ConfigMaps or ReplicaSets of its own namespace"
     of_cluster = "cluster-scoped objects that the cluster needs to come back,"
     of_system = "objects of system components"
-    yield from _blocked(each, "own-pods", CRITICAL, of_pods, own, patch)
-    yield from _blocked(each, "own-data", WARNING, of_data, data, patch)
-    yield from _blocked(each, "system-namespaces", _level(system), of_system, system, patch)
-    yield from _blocked(each, "cluster-resources", _level(wide), of_cluster, wide, patch)
-    yield from _blocked(each, "events", NOTE, "events", lost, patch)
+    yield from _report_blocked(each, "own-pods", CRITICAL, of_pods, own, patch)
+    yield from _report_blocked(each, "own-data", WARNING, of_data, data, patch)
+    yield from _report_blocked(each, "system-namespaces", _level(system), of_system, system, patch)
+    yield from _report_blocked(each, "cluster-resources", _level(wide), of_cluster, wide, patch)
+    yield from _report_blocked(each, "events", NOTE, "events", lost, patch)
 
 
-def _blocked(
+def _report_blocked(
     each: Registered,
     check: str,
     level: str,
@@ -142,11 +142,11 @@ class _Exclusion(NamedTuple):
         """The fix in words."""
         fixes = list[str]()
         if self.spaces:
-            fixes.append(f"exclude {listed(self.spaces)}")
+            fixes.append(f"exclude {join_words(self.spaces)}")
         if self.has_api_service:
             fixes.append(f"do not call it for the objects {DEFAULT}/{API_SERVICE}")
         if self.resources:
-            fixes.append(f"do not call it for {listed(self.resources)}")
+            fixes.append(f"do not call it for {join_words(self.resources)}")
         return ", and ".join(fixes)
 
     def patch(self, each: Registered) -> ObjectPatch:
@@ -195,8 +195,8 @@ class _Cycle(NamedTuple):
             first.configuration,
             first.path,
             f"{' -> '.join([*ring, ring[0]])}: the pods of each are judged by the next one, and "
-            f"all fail closed. If the pods of {listed(ring)} are gone at the same time, none of "
-            "these webhooks comes back",
+            f"all fail closed. If the pods of {join_words(ring)} are gone at the same time, none "
+            "of these webhooks comes back",
             f"exclude {self.space} from the webhooks of {ring[0]}",
             run=patch_commands((each, exclusions[each.key]) for each in self.blocking),
         )

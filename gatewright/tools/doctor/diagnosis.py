@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from gatewright.tools.doctor import backends, bundles, deadlocks, policies, timeouts, webhooks
-from gatewright.tools.doctor.hazards import LEVELS_OF_HARM, Hazard, ObjectPatch, shortened
+from gatewright.tools.doctor.hazards import LEVELS_OF_HARM, Hazard, ObjectPatch, shorten_words
 from gatewright.tools.doctor.models import WebhookConfiguration
 from gatewright.tools.doctor.sequences import sequences
 from gatewright.tools.doctor.state import ClusterState
@@ -70,7 +70,7 @@ def _join(same: list[Hazard]) -> Hazard:
     names = [each.path.removeprefix("webhooks[name=").removesuffix("]") for each in same]
     return replace(
         first,
-        message=f"each of {shortened(names)}{first.message.removeprefix(names[0])}",
+        message=f"each of {shorten_words(names)}{first.message.removeprefix(names[0])}",
         patch=tuple(operation for each in same for operation in each.patch),
         run=" && ".join(dict.fromkeys(each.run for each in same if each.run)),
     )

@@ -111,13 +111,13 @@ def sparing(each: Registered, expressions: Sequence[str]) -> ObjectPatch:
     return setting(each, "matchConditions", [*conditions, added])
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """Return words as a list in a sentence: a, b and c."""
     *head, last = words or [""]
     return f"{', '.join(head)} and {last}" if head else last
 
 
-def shortened(words: Sequence[str]) -> str:
+def shorten_words(words: Sequence[str]) -> str:
     """Return the first words as a list in a sentence, and how many more there are."""
     more = len(words) - MAX_NAMES
-    return listed([*words[:MAX_NAMES], f"{more} more"] if more > 1 else words)
+    return join_words([*words[:MAX_NAMES], f"{more} more"] if more > 1 else words)

@@ -19,7 +19,7 @@ from gatewright.tools.doctor.models import (
     WebhookConfiguration,
 )
 from gatewright.tools.doctor.state import ClusterState
-from gatewright.tools.doctor.unjudged import has_rules, unjudged
+from gatewright.tools.doctor.unjudged import has_rules, note_unjudged
 
 LEVELS = {CRITICAL: "error", WARNING: "warning", NOTE: "note"}
 SEVERITIES = {CRITICAL: "critical", WARNING: "medium", NOTE: "low"}
@@ -85,7 +85,7 @@ def report(
         "doctor",
         results,
         tuple(problems),
-        notes=(*notes, *unjudged(state)),
+        notes=(*notes, *note_unjudged(state)),
         policies=infos,
         unlisted=frozenset({"ok", "not judged"}),
     )

@@ -23,7 +23,7 @@ POD = ExampleRequest(operation="CREATE", resource="pods")  # rules of wildcards 
 
 def sequences(state: ClusterState) -> Sequences:
     """Return the webhooks called for a request and its resource; each group of webhooks once."""
-    mutating = [each for each in state.registered() if each.is_mutating]
+    mutating = [each for each in state.registered_webhooks() if each.is_mutating]
     requests = {str(POD): POD}
     for webhook in mutating:
         requests |= {str(e): e for rule in webhook.webhook.rules for e in named_requests(rule)}

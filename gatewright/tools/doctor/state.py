@@ -177,7 +177,7 @@ class ClusterState:
         """Return whether all objects of a kind were read."""
         return (group, kind) in self.complete and (group, kind) not in self.unread
 
-    def registered(self) -> list[Registered]:
+    def registered_webhooks(self) -> list[Registered]:
         """Return every webhook with rules, in the order in which the API server calls them."""
         return [
             Registered(configuration, index)
@@ -196,9 +196,11 @@ class ClusterState:
         service = self.service(reference)
         if service is None or not service.selector:
             return []
-        return self.selected(reference.namespace, LabelSelector(match_labels=service.selector))
+        return self.select_workloads(
+            reference.namespace, LabelSelector(match_labels=service.selector)
+        )
 
-    def selected(self, namespace: str, selector: LabelSelector) -> list[ServingWorkload]:
+    def select_workloads(self, namespace: str, selector: LabelSelector) -> list[ServingWorkload]:
         """Return the workloads in a namespace whose pods a selector selects."""
         labelled = (
             self._labelled.get((namespace, *item), []) for item in selector.match_labels.items()

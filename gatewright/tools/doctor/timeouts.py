@@ -23,9 +23,9 @@ REQUEST_LIMIT = 34  # seconds, after which the API server ends a request (handle
 
 def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
-    bounds = {each.key: _bound(each, state) for each in state.registered()}
+    bounds = {each.key: _longest_seconds(each, state) for each in state.registered_webhooks()}
     seconds = _lowered_timeouts([called for _, called in called_in_turn], bounds, state)
-    for registered in state.registered():
+    for registered in state.registered_webhooks():
         yield from _timeout(registered, seconds[registered.key], bounds[registered.key])
     slow: dict[str, list[Sequence[Registered]]] = {}
     for target, called in called_in_turn:
@@ -44,7 +44,7 @@ def _lowered_timeouts(
     """
     seconds = {
         registered.key: min(registered.webhook.timeout_seconds, bounds[registered.key])
-        for registered in state.registered()
+        for registered in state.registered_webhooks()
     }
     for called in groups:
         # Of a sequence that takes too long, the slowest are lowered, all to the same time-out.
@@ -56,7 +56,7 @@ def _lowered_timeouts(
     return seconds
 
 
-def _bound(each: Registered, state: ClusterState) -> int:
+def _longest_seconds(each: Registered, state: ClusterState) -> int:
     """Return how long a webhook may take at most."""
     judges_leases = any(is_called(each.webhook, request, state) for request in leases())
     return MAX_LEASE_TIMEOUT if judges_leases else MAX_TIMEOUT

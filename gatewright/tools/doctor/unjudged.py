@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from gatewright.tools.doctor.callers import callers
-from gatewright.tools.doctor.hazards import shortened
+from gatewright.tools.doctor.hazards import shorten_words
 from gatewright.tools.doctor.issuers import injector
 from gatewright.tools.doctor.models import ClusterBinding, ClusterPolicy, WebhookConfiguration
 from gatewright.tools.doctor.state import ADMISSION, ClusterState
 
 
-def unjudged(state: ClusterState) -> Iterator[str]:
+def note_unjudged(state: ClusterState) -> Iterator[str]:
     """Yield a note for each part of the state that no check could judge."""
     for configuration in state.all(WebhookConfiguration):
         names = [each.name for each in configuration.webhooks if not each.rules]
@@ -28,7 +28,7 @@ def _without_rules(names: list[str], state: ClusterState) -> str:
     if not names:
         fault = "it has no webhooks"
     else:
-        fault = f"{shortened(names)} {'has' if len(names) == 1 else 'have'} no rules"
+        fault = f"{shorten_words(names)} {'has' if len(names) == 1 else 'have'} no rules"
     if state.is_live:
         return f"{fault}, so the API server calls none of them"
     return f"{fault}; a program that adds them in the cluster is judged there"
@@ -42,7 +42,7 @@ def _missing_from_files(state: ClusterState) -> Iterator[str]:
             subjects = {e.subject.title: None for e in called if e.config.service == service}
             yield (
                 f"Service {service}: not judged: it is not in the files, so neither are its pods; "
-                f"{shortened(list(subjects))} call{'s' if len(subjects) == 1 else ''} it"
+                f"{shorten_words(list(subjects))} call{'s' if len(subjects) == 1 else ''} it"
             )
     injected = {each.subject.title: injector(each.subject.metadata) for each in called}
     for title, annotation in injected.items():

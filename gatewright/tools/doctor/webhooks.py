@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from config.api.admission import ResourceRule
-from gatewright.tools.doctor.hazards import NOTE, WARNING, Hazard, listed, of_webhook, on_condition
+from gatewright.tools.doctor.hazards import (
+    NOTE,
+    WARNING,
+    Hazard,
+    join_words,
+    of_webhook,
+    on_condition,
+)
 from gatewright.tools.doctor.models import ResourceDefinition
 from gatewright.tools.doctor.sequences import Sequences
 from gatewright.tools.doctor.state import ClusterState, Registered, WebhookKey
@@ -32,7 +39,7 @@ def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
         ]
         for definition in state.all(ResourceDefinition)
     }
-    for registered in state.registered():
+    for registered in state.registered_webhooks():
         yield from _side_effects(registered)
         yield from _everything(registered)
         yield from _versions(registered, versions)
@@ -68,7 +75,7 @@ def _everything(each: Registered) -> Iterator[Hazard]:
             WARNING,
             each,
             f"{each.name} judges every resource of every group and fails closed. While it does not "
-            f"answer, the API server refuses {listed(list(operations))} on all that it selects",
+            f"answer, the API server refuses {join_words(list(operations))} on all that it selects",
             "name the resources in `rules`",
         )
 
@@ -79,7 +86,7 @@ def _versions(
     if each.webhook.match_policy != "Exact":
         return
     for rule in each.webhook.rules:
-        for group, resource, served in _served(rule, versions):
+        for group, resource, served in _served_versions(rule, versions):
             missed = sorted(set(served) - set(rule.api_versions))
             if missed:
                 yield of_webhook(
@@ -94,7 +101,7 @@ def _versions(
                 )
 
 
-def _served(
+def _served_versions(
     rule: ResourceRule, versions: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[tuple[str, str, Sequence[str]]]:
     """Yield the resources of a rule that are served in several versions, with these."""

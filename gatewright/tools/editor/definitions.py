@@ -39,7 +39,7 @@ class Definitions:
             if known is None or known[0] != changed:
                 known = changed, _defined_in(file)
             self._files[name] = known
-        if _found(before) != _found(self._files):
+        if _find_documents(before) != _find_documents(self._files):
             self.version += 1
 
     def open(self, source: str, documents: Iterable[Document]) -> None:
@@ -79,5 +79,5 @@ def _among(documents: Iterable[Document]) -> tuple[Document, ...]:
     return tuple(object for object in objects if group_kind(object.value) == DEFINITION)
 
 
-def _found(files: dict[str, tuple[int, tuple[Document, ...]]]) -> list[Document]:
+def _find_documents(files: dict[str, tuple[int, tuple[Document, ...]]]) -> list[Document]:
     return [each for _, found in files.values() for each in found]

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from gatewright.explain import editor_schemas
-from gatewright.explain.policy_pages import shown
+from gatewright.explain.policy_pages import to_yaml_line
 from gatewright.tools.editor.yaml_parts import TextPart
 from webhook.policy_sets.catalogue import catalogue
 
@@ -69,7 +69,7 @@ def meaning(part: TextPart, line: int) -> str:
     for subschema in _below(schema, path, dict(CHOOSES.findall(part.text))):
         if "description" in subschema:
             default = subschema.get("default")
-            more = "" if default is None else f" Default: `{shown(default)}`."
+            more = "" if default is None else f" Default: `{to_yaml_line(default)}`."
             return f"**{found['key']}**: {subschema['description'].removesuffix('.')}.{more}"
     return ""
 
@@ -152,4 +152,4 @@ def _values(schemas: Iterable[JsonSchema]) -> Iterator[SchemaEntry]:
         values = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]
         if schema.get("type") == "boolean":
             values += [True, False]
-        yield from (SchemaEntry(shown(each)) for each in values)
+        yield from (SchemaEntry(to_yaml_line(each)) for each in values)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from gatewright.tools.export.native import ExportedPolicy
 from kube.resource import JsonObject
 
@@ -14,7 +14,7 @@ PLUGINS = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 def text_of(name: str, lost: Iterable[str], objects: Iterable[JsonObject]) -> str:
     """Return objects as YAML documents, with the losses as comments above the first."""
     comments = "".join(f"# {name}: {text}\n" for text in lost)
-    return f"---\n{comments}" + "---\n".join(map(written, objects))
+    return f"---\n{comments}" + "---\n".join(map(to_yaml, objects))
 
 
 def static_files(exported: Sequence[ExportedPolicy], directory: Path) -> dict[Path, str]:
@@ -40,5 +40,5 @@ def static_files(exported: Sequence[ExportedPolicy], directory: Path) -> dict[Pa
         "kind": "AdmissionConfiguration",
         "plugins": plugins,
     }
-    files[directory / "admission.yaml"] = written(admission)
+    files[directory / "admission.yaml"] = to_yaml(admission)
     return files

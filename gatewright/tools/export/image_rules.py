@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from gatewright.tools.cel_text import grouped, literal, negated
+from gatewright.tools.cel_text import literal, negate, parenthesise
 from gatewright.tools.export.pod_rules import CelRule
 from webhook.engine.images import DEFAULT_REGISTRY, REGISTRY_ALIASES
 from webhook.policies._images import Registry
@@ -26,7 +26,7 @@ COMPONENT = "[^/:@]+"
 
 def of_images(test: str, message: str) -> CelRule:
     """Return a rule that each image passes; the message names those that do not."""
-    bad = f"variables.images.filter(image, {negated(test)}).join(', ')"
+    bad = f"variables.images.filter(image, {negate(test)}).join(', ')"
     expression = f"variables.images.all(image, {test})"
     return CelRule(expression, message, f"{bad} + {literal(f': {message}')}")
 
@@ -53,7 +53,7 @@ def image_registries(params: Any) -> list[CelRule]:
         rules.append(of_images(" || ".join(map(_from, approved)), message))
     for registry in denied:
         message = f"images must not come from denied registry {registry}"
-        rules.append(of_images(negated(_from(registry)), message))
+        rules.append(of_images(negate(_from(registry)), message))
     return rules
 
 
@@ -130,11 +130,11 @@ def image_tags(params: Any) -> list[CelRule]:
     rules = [are_references()]
     which = f" of {', '.join(params.allowed)}" if params.allowed else ""
     others = f" other than {', '.join(params.denied)}" if params.denied else ""
-    tests = [negated(_has_tag(params.denied))] if params.denied else []
+    tests = [negate(_has_tag(params.denied))] if params.denied else []
     if params.allowed is not None:
         tests.append(_has_tag(params.allowed))
     if tests:
-        test = f"image.contains('@') || {' && '.join(map(grouped, tests))}"
+        test = f"image.contains('@') || {' && '.join(map(parenthesise, tests))}"
         rules.append(of_images(test, f"images must have a tag{which}{others}"))
     return rules
 

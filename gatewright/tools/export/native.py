@@ -136,7 +136,7 @@ def _why_not(policy: Policy, params: JsonObject) -> str:
     """Return why a built-in policy has no rules in CEL."""
     if policy.validate is None:
         return "changes fields by what they contain, which no exported mutation does"
-    if policy.needed(policy.params.model_validate(params)):
+    if policy.needed_look_ups(policy.params.model_validate(params)):
         return "looks up other objects, which CEL in the API server cannot"
     if policy.name in COUNTERPARTS:
         return "with these parameters has no equal rules in CEL"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from gatewright.tools.cel_text import grouped, literal, negated
+from gatewright.tools.cel_text import literal, negate, parenthesise
 
 # `dyn`, since the API server checks the expressions for each kind, and the kinds' fields differ.
 ANY_OBJECT = "dyn(object)"
@@ -56,7 +56,7 @@ def of_pod(test: str, message: str) -> CelRule:
 def of_containers(test: str, message: str, *, ephemeral: bool = True) -> CelRule:
     """Return a rule that each container passes; the message names those that do not."""
     containers = "variables.containers" if ephemeral else "variables.running"
-    bad = f"{containers}.filter(container, {negated(test)})"
+    bad = f"{containers}.filter(container, {negate(test)})"
     names = f"{bad}.map(container, container.name).join(', ')"
     return CelRule(
         f"{containers}.all(container, {test})",
@@ -70,7 +70,7 @@ def of_contexts(test: str, message: str) -> CelRule:
 
     The message names the pod or the containers.
     """
-    bad = f"variables.contexts.filter(holder, {negated(test)})"
+    bad = f"variables.contexts.filter(holder, {negate(test)})"
     names = f"{bad}.map(holder, has(holder.name) ? holder.name : 'the pod').join(', ')"
     return CelRule(
         f"variables.contexts.all(holder, {test})",
@@ -82,7 +82,8 @@ def of_contexts(test: str, message: str) -> CelRule:
 def unless(condition: str, rules: list[CelRule]) -> list[CelRule]:
     """Return rules that pass where a condition holds."""
     return [
-        replace(rule, expression=f"{condition} || {grouped(rule.expression)}") for rule in rules
+        replace(rule, expression=f"{condition} || {parenthesise(rule.expression)}")
+        for rule in rules
     ]
 
 

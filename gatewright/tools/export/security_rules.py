@@ -25,7 +25,7 @@ HANDLERS = (
 ON_WINDOWS = ("capabilities", "privilege-escalation", "seccomp-profiles")
 
 
-def _privileged(_: Any) -> list[CelRule]:
+def _export_privileged(_: Any) -> list[CelRule]:
     test = f"!{CONTEXT}.?privileged.orValue(false)"
     return [of_containers(test, "securityContext.privileged: containers must not run privileged")]
 
@@ -200,7 +200,7 @@ CHECK_RULES: dict[str, Callable[[Any], list[CelRule]]] = {
     "host-ports": _host_ports,
     "host-probes": _host_probes,
     "privilege-escalation": _privilege_escalation,
-    "privileged-containers": _privileged,
+    "privileged-containers": _export_privileged,
     "proc-mount": _proc_mount,
     "run-as-non-root": _non_root,
     "run-as-user": _user,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gatewright.tools.cel_text import any_glob, glob, literal, negated
+from gatewright.tools.cel_text import any_glob, glob, literal, negate
 from gatewright.tools.export.pod_rules import ANY_OBJECT, CelRule, of_containers, of_pod
 from webhook.engine.globs import MAX_MATCHED
 from webhook.engine.kinds import POD_KINDS
@@ -132,7 +132,7 @@ def probes(params: Any) -> list[CelRule]:
     containers = "variables.pod.?containers.orValue([])"
     found = []
     for test, message in rules.items():
-        bad = f"{containers}.filter(container, {negated(test)})"
+        bad = f"{containers}.filter(container, {negate(test)})"
         names = f"{bad}.map(container, container.name).join(', ')"
         expression = f"{ON_FAILURE} || {containers}.all(container, {test})"
         named = f"'containers ' + {names} + {literal(f': {message}')}"
@@ -156,7 +156,7 @@ def service_accounts(params: Any) -> list[CelRule]:
     """Return the rules of service-accounts."""
     account = "variables.account"
     forbidden = any_glob(account, params.forbidden)
-    rules = [of_pod(negated(forbidden), "serviceAccountName: not an account that pods may use")]
+    rules = [of_pod(negate(forbidden), "serviceAccountName: not an account that pods may use")]
     if not params.allowed.match(""):
         names = ", ".join(params.allowed)
         test = any_glob(account, params.allowed)

@@ -15,11 +15,12 @@ from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import CLUSTER, FILE, NamedPath, future, settings_options
 from gatewright.console.terminal import complain, echo
 from gatewright.tools.migrate import migrate
-from gatewright.tools.migrate.writing import REPORT, counted, files_of, others, write_files
+from gatewright.tools.migrate.writing import REPORT, files_of, others, write_files
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
 from kube.resource import Resource
+from webhook.messages import count_noun
 
 QPS = 50.0
 GROUPS = ("kyverno.io", "gatekeeper.sh")
@@ -81,8 +82,8 @@ def command(
         return 3
     write_files(files_of(found), directory)
     echo(
-        f"{counted(len(found.converted), 'object')} written to {directory}, "
-        f"{counted(len(found.unconverted), 'rule')} not converted ({directory / REPORT})"
+        f"{count_noun(len(found.converted), 'object')} written to {directory}, "
+        f"{count_noun(len(found.unconverted), 'rule')} not converted ({directory / REPORT})"
     )
     return 3 if problems else 1 if found.unconverted else 0
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from config.schemas import parse_type
-from gatewright.tools.cel_text import every, glob, literal, negated, some
+from gatewright.tools.cel_text import every, glob, literal, negate, some
 from gatewright.tools.migrate.paths import MISSING, Names, Queried, query
 from gatewright.tools.migrate.results import refuse
 from gatewright.tools.migrate.scalars import DURATION, NUMBERS, amount
@@ -149,7 +149,7 @@ def _member(key: Queried, operator: str, value: Any) -> str:
     if code in NUMBERS and not all(SMALL.fullmatch(str(each)) for each in values):
         refuse(f"{value!r} are not all numbers of at most six digits, beside {key.text}")
     test = some(glob(text, e if isinstance(e, str) else literal(e)) for e in values)
-    test = negated(test) if operator.endswith("NotIn") else test
+    test = negate(test) if operator.endswith("NotIn") else test
     return _of_items(key, operator, values, test) if key.is_list else test
 
 
@@ -183,7 +183,7 @@ def _equal(key: Queried, value: Any) -> str:
 
 
 def _not_equal(key: Queried, value: Any) -> str:
-    different = negated(_equal(key, value))
+    different = negate(_equal(key, value))
     if not value or not isinstance(value, str) or key.code in (*NUMBERS, ":boolean"):
         return different
     # Kyverno takes no quantity for different from a text.

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from gatewright.tools.cel_text import every, literal, negated, some
+from gatewright.tools.cel_text import every, literal, negate, some
 from gatewright.tools.migrate.library_rules import (
     BYTES,
     CPU,
@@ -145,7 +145,7 @@ def _token(_: Parameters, rego: str) -> TemplateRules:
     mounts = f"container.?volumeMounts.orValue([]).exists(mount, mount.mountPath == '{TOKENS}')"
     unset = "has(object.spec.automountServiceAccountToken)"
     found = containers_rules(
-        some([unset, negated(mounts)]), "must not mount a token", {}, rego, lists=LISTS[:2]
+        some([unset, negate(mounts)]), "must not mount a token", {}, rego, lists=LISTS[:2]
     )
     test = "!object.spec.?automountServiceAccountToken.orValue(false)"
     path = "spec.automountServiceAccountToken"

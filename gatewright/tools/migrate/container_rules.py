@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gatewright.tools.cel_text import conjuncts, every, literal, negated, without_brackets
+from gatewright.tools.cel_text import conjuncts, every, literal, negate, without_brackets
 
 # `LIST.all(item, TEST)`, where `!has(LIST) || ` may come first.
 OF_ITEMS = re.compile(
@@ -32,7 +32,7 @@ def split_containers(expression: str, message: str) -> Iterator[dict[str, str]]:
         names = list(dict.fromkeys(LAST_NAME.findall(containers)))
         what = names[0] if len(names) == 1 else "containers"
         item, test = found["item"], found["test"]
-        bad = f"{containers}.filter({item}, {negated(test)}).map({item}, {item}.name).join(', ')"
+        bad = f"{containers}.filter({item}, {negate(test)}).map({item}, {item}.name).join(', ')"
         named.append(
             {
                 "expression": f"{containers}.all({item}, {test})",

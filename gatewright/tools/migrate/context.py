@@ -50,7 +50,7 @@ class Context:
         kind = value_at(value, "spec.crd.spec.names.kind")
         return kind if isinstance(kind, str) else ""
 
-    def described(self, origin: Origin) -> tuple[str, str]:
+    def describe(self, origin: Origin) -> tuple[str, str]:
         """Return the title and the description that the author gave, each in one line."""
         template = self.templates.get(str(origin.document.value.get("kind")), {})
         annotations = _annotations(template) | _annotations(origin.document.value)

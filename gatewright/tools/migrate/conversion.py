@@ -202,7 +202,7 @@ class _Run:
         except FaultsError as error:
             self._refuse(each.origin, *_reason(*next(iter(error.faults))))
             return
-        each.title, each.description = self.context.described(each.origin)
+        each.title, each.description = self.context.describe(each.origin)
         each.name = next(e for e in names if self._key(each, e) not in self._taken)
         self._taken.add(self._key(each, each.name))
         self.found.converted.append(each)

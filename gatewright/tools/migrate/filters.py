@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gatewright.tools.cel_text import any_glob, every, glob, literal, negated, some
+from gatewright.tools.cel_text import any_glob, every, glob, literal, negate, some
 from gatewright.tools.migrate.results import refuse, texts
 
 
@@ -30,8 +30,8 @@ def _labels(metadata: str, selector: Mapping[str, Any]) -> str:
         key, values = expression["key"], literal(expression.get("values") or [])
         there = f"{literal(key)} in {labels}"
         is_in = every([there, f"{labels}[{literal(key)}] in {values}"])
-        tests.append({"In": is_in, "NotIn": negated(is_in), "Exists": there,
-                      "DoesNotExist": negated(there)}[expression["operator"]])  # fmt: skip
+        tests.append({"In": is_in, "NotIn": negate(is_in), "Exists": there,
+                      "DoesNotExist": negate(there)}[expression["operator"]])  # fmt: skip
     return every(tests)
 
 

@@ -6,7 +6,7 @@ CEL in a template is converted; of templates in Rego, only those of Gatekeeper's
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gatewright.tools.cel_text import any_glob, every, negated
+from gatewright.tools.cel_text import any_glob, every, negate
 from gatewright.tools.migrate.cel_rules import cel_rules
 from gatewright.tools.migrate.constraints import CONSTRAINTS, is_known, rego_of
 from gatewright.tools.migrate.context import Context
@@ -89,7 +89,7 @@ def scope_of(
     if match.get("source", "All") not in ("All", "Original"):
         refuse("it judges only expanded resources")
     kinds = [
-        names.spelled(group, "*", kind)
+        names.spell(group, "*", kind)
         for entry in match.get("kinds") or ()
         for kind in texts(entry.get("kinds")) or ["*"]
         for group in texts(entry.get("apiGroups")) or ["*"]
@@ -103,7 +103,7 @@ def scope_of(
         clause["names"] = [match["name"]]
     tests = []
     if excluded := [*texts(match.get("excludedNamespaces")), *excluded]:
-        tests.append(negated(any_glob("request.namespace", excluded)))
+        tests.append(negate(any_glob("request.namespace", excluded)))
     if match.get("scope", "*") != "*":
         is_namespaced = match["scope"] == "Namespaced"
         tests.append(f"request.namespace {'!=' if is_namespaced else '=='} ''")

@@ -45,9 +45,9 @@ class KindNames:
             refuse(f"Kyverno reads the kind {text} as a kind and its subresource", OMIT)
         version = before[-1] if before else "*"
         group = before[0] if len(before) > 1 else "*"
-        return self.spelled(group, version, kind), subresource
+        return self.spell(group, version, kind), subresource
 
-    def spelled(self, group: str, version: str, kind: str) -> str:
+    def spell(self, group: str, version: str, kind: str) -> str:
         """Return the name of a kind in `match.kinds`; * stands for any group or version."""
         if "*" in kind or "?" in kind:
             refuse(f"policies of Gatewright name their kinds; it matches every kind: {kind}",

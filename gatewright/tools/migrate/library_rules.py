@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatewright.tools.cel_text import every, literal, negated, optional, some
+from gatewright.tools.cel_text import every, literal, negate, optional, some
 from gatewright.tools.migrate.results import refuse, texts
 
 Parameters = dict[str, Any]
@@ -74,7 +74,7 @@ def containers_rules(
         variable = f"violating{name[0].upper()}{name[1:]}"
         items = f"object.spec.?{name}.orValue([])"
         passes = some([exempt, test]) if exempt else test
-        bad = f"{items}.filter(container,\n  {negated(passes)})"
+        bad = f"{items}.filter(container,\n  {negate(passes)})"
         found.variables.append({"name": variable, "expression": bad})
         names = f"variables.{variable}.map(container, container.name).join(', ')"
         found.validations.append(

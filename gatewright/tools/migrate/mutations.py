@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from gatewright.tools.cel_text import every, literal, negated, present, select
+from gatewright.tools.cel_text import every, literal, negate, present, select
 from gatewright.tools.migrate.patterns import ANCHOR
 from gatewright.tools.migrate.results import MUTATION, refuse
 
@@ -68,13 +68,13 @@ def _patches(change: PathChange, root: str, before: str, ensured: set[PathSteps]
         return _of_items(change, at, root, before)
     path = [str(step) for step in change.path]
     there = [_there(root, path[:end]) for end in range(len(path) + 1)]
-    tests = [there[end] if exists else negated(there[end]) for end, exists in change.tests.items()]
+    tests = [there[end] if exists else negate(there[end]) for end, exists in change.tests.items()]
     field = _at(root, path)
     if change.value is None:
         patches = [f"[JSONPatch{{op: 'remove', path: {before}{literal(_pointer(path))}}}]"]
     else:
         patches = [
-            f"({negated(there[end])} ? {_add(before, path[:end], '{}')} : [])"
+            f"({negate(there[end])} ? {_add(before, path[:end], '{}')} : [])"
             for end in range(1, len(path))
             if change.path[:end] not in ensured
         ]

@@ -131,7 +131,7 @@ def _image(domain: str, path: str, tag: str) -> CelValue:
 def _kinds(spec: Mapping[str, Any], matched: list[str], names: KindNames) -> list[str]:
     """Return the kinds of `match`, limited to those of `applyTo` if it is set."""
     applied = [
-        names.spelled(group, "*", kind)
+        names.spell(group, "*", kind)
         for target in spec.get("applyTo") or ()
         for group in target["groups"]
         for kind in target["kinds"]

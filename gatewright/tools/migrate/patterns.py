@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from config.schemas import fields_of, parse_type
-from gatewright.tools.cel_text import every, negated, present, select, some
+from gatewright.tools.cel_text import every, negate, present, select, some
 from gatewright.tools.migrate.results import refuse
 from gatewright.tools.migrate.scalars import ANY, scalar, takes_null
 
@@ -99,7 +99,7 @@ def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcom
         if "*" in name or "?" in name or "{{" in name:
             refuse(f"a key contains a wildcard or a variable: {key}")
         below, there, field = pattern[key], present(value.text, name), value.field(name)
-        there_not = negated(there)
+        there_not = negate(there)
         if sort == "X":
             anchors.append(_of_test(there_not))
         elif sort == "^":
@@ -140,7 +140,7 @@ def _of_field(pattern: Any, there: str, value: PatternValue) -> PatternOutcome:
         return _of_test(there)
     found = _outcome(pattern, value)
     if not isinstance(pattern, Mapping | list) and takes_null(pattern):
-        return _if_missing(negated(there), found)
+        return _if_missing(negate(there), found)
     return PatternOutcome(*(every([there, each]) for each in found))
 
 
@@ -200,9 +200,9 @@ def _join(
         # Beside a condition that holds, Kyverno ignores an anchor that skips.
         passes = every([*conditions, *allowed, rest.passes])
         applied = every([*allowed, rest.allowed])
-        return PatternOutcome(passes, some([negated(every(conditions)), applied]))
+        return PatternOutcome(passes, some([negate(every(conditions)), applied]))
     one = some(each.passes for each in anchors)
-    applied = every([*allowed, some([negated(one), rest.allowed])])
+    applied = every([*allowed, some([negate(one), rest.allowed])])
     return PatternOutcome(every([one, *allowed, rest.passes]), applied)
 
 
@@ -211,7 +211,7 @@ def _in_order(outcomes: list[PatternOutcome]) -> PatternOutcome:
     passes = allowed = "true"
     for outcome in reversed(outcomes):
         if outcome.can_skip and allowed != "true":
-            allowed = every([outcome.allowed, some([negated(outcome.passes), allowed])])
+            allowed = every([outcome.allowed, some([negate(outcome.passes), allowed])])
         else:
             allowed = every([outcome.allowed, allowed])
         passes = every([outcome.passes, passes])

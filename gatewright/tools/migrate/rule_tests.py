@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from config.schemas import METADATA, parse_type
-from gatewright.tools.cel_text import every, negated, some
+from gatewright.tools.cel_text import every, negate, some
 from gatewright.tools.migrate.conditions import Conditions
 from gatewright.tools.migrate.paths import MISSING, Names, Queried, query
 from gatewright.tools.migrate.patterns import field_type, patterns_to_cel
@@ -54,7 +54,7 @@ class RuleTests:
         if one.get("preconditions"):
             if not inner.never_fail(one["preconditions"]):
                 refuse("the preconditions of its foreach read a field that may be missing")
-            test = some([negated(inner.hold(one["preconditions"])), test])
+            test = some([negate(inner.hold(one["preconditions"])), test])
         return f"{listed.text}.all(element, {test})"
 
 
@@ -92,5 +92,5 @@ def _check(given: Mapping[str, Any], judged: Queried, conditions: Conditions) ->
     if "pattern" in given or "anyPattern" in given:
         return patterns_to_cel(patterns, judged.text, judged.code)
     if "deny" in given:
-        return negated(conditions.hold(given["deny"].get("conditions") or []))
+        return negate(conditions.hold(given["deny"].get("conditions") or []))
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from config.quantities import parse_exact
-from gatewright.tools.cel_text import every, glob, literal, negated, some
+from gatewright.tools.cel_text import every, glob, literal, negate, some
 from gatewright.tools.migrate.results import refuse
 
 AMOUNT = r"([-+]?\d+(?:\.\d+)?[A-Za-z]*)"
@@ -99,8 +99,8 @@ def _compare(value: str, sign: str, operand: str, code: str) -> str:
     else:
         scalars = some(f"type({value}) == {each}" for each in ("string", "int", "bool"))
         match = glob(f"string({value})", operand)
-        return every([scalars, negated(match) if sign == "!=" else match])
-    return negated(match) if sign == "!=" else match
+        return every([scalars, negate(match) if sign == "!=" else match])
+    return negate(match) if sign == "!=" else match
 
 
 def _compared_amount(value: str, sign: str, operand: str, code: str) -> str:
@@ -111,7 +111,7 @@ def _compared_amount(value: str, sign: str, operand: str, code: str) -> str:
     if code == ":quantity":
         return compared
     if sign == "!=":
-        return negated(every([f"isQuantity({text})", compared.replace("!=", "==")]))
+        return negate(every([f"isQuantity({text})", compared.replace("!=", "==")]))
     return every([f"isQuantity({text})", compared])
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gatewright.tools.cel_text import every, literal, negated, some
+from gatewright.tools.cel_text import every, literal, negate, some
 from gatewright.tools.migrate.filters import (
     IN_CLAUSE,
     TESTS,
@@ -84,9 +84,7 @@ class RuleScope:
         sort, found = filters(rule.get("exclude"))
         if found:
             conditions = [every(self._exclude(each)) for each in found]
-            self.conditions.append(
-                negated(some(conditions) if sort == "any" else every(conditions))
-            )
+            self.conditions.append(negate(some(conditions) if sort == "any" else every(conditions)))
 
     def without_deletions(self) -> None:
         """Leave out DELETE requests, which Kyverno never judges by a pattern."""

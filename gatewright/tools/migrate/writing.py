@@ -7,9 +7,10 @@ from pathlib import Path
 
 from config.printable import printable
 from gatewright.outputs import write_file
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from gatewright.tools.migrate.conversion import Migration
 from gatewright.tools.migrate.results import ConvertedPolicy, Unconverted, slug
+from webhook.messages import count_noun
 
 REPORT = "not-converted.md"
 
@@ -27,11 +28,6 @@ def files_of(found: Migration) -> dict[str, str]:
 def others(found: Migration) -> str:
     """Return the kinds of objects that are no policies, each with its number."""
     return ", ".join(f"{number} {kind}" for kind, number in sorted(found.others.items()))
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 object`, `2 objects`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def write_files(files: dict[str, str], directory: Path) -> None:
@@ -54,12 +50,12 @@ def _text(each: ConvertedPolicy) -> str:
     lines = [each.title] if each.title else []
     lines += [f"From {each.origin.title} ({each.origin.document.where()})", *each.notes]
     comment = "".join(f"# {printable(line)}\n" for line in lines)
-    return comment + written(each.object)
+    return comment + to_yaml(each.object)
 
 
 def _report(found: Migration) -> Iterator[str]:
-    yield f"# {counted(len(found.unconverted), 'rule')} not converted\n"
-    yield f"Converted: {counted(len(found.converted), 'object')}, in the other files.\n"
+    yield f"# {count_noun(len(found.unconverted), 'rule')} not converted\n"
+    yield f"Converted: {count_noun(len(found.converted), 'object')}, in the other files.\n"
     if found.others:
         yield f"No policies, so not converted: {others(found)}.\n"
     yield from _counts(found.unconverted)

@@ -7,7 +7,7 @@ from typing import Any
 
 from config.documents import DocumentError, parse_documents
 from gatewright.checks.loaded_policies import PoliciesInForce
-from gatewright.outputs.yaml_text import written
+from gatewright.outputs.yaml_text import to_yaml
 from gatewright.tools.playground.draft import POLICIES, JudgedDraft
 from webhook import review
 from webhook.engine import NAMESPACE_LABELS, NOW
@@ -18,7 +18,7 @@ from webhook.engine.request import NAME_LABEL
 from webhook.harness.cases import load_trials
 from webhook.harness.reviews import review as encoded
 from webhook.harness.trial import attempt
-from webhook.harness.update import updated
+from webhook.harness.update import update_expectations
 from webhook.policy_sets.catalogue import catalogue
 
 HEAD = f"# The policy set is in the same directory, as {POLICIES}.\n"
@@ -30,13 +30,13 @@ def case_of(judged: JudgedDraft, now: datetime) -> str:
     Planned children are not judged in a case. Raises DocumentError if no case can describe the
     draft.
     """
-    text = HEAD + written({"policies": POLICIES, "cases": [_case(judged, now)]})
+    text = HEAD + to_yaml({"policies": POLICIES, "cases": [_case(judged, now)]})
     with TemporaryDirectory() as directory:
         (Path(directory) / POLICIES).write_text(judged.draft.policies, "utf-8")
         file = Path(directory) / "case.yaml"
         file.write_text(text, "utf-8")
         try:
-            text, faults = updated(
+            text, faults = update_expectations(
                 text, [[attempt(each)] for each in load_trials(file, catalogue())]
             )
             if not faults:

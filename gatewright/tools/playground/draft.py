@@ -13,8 +13,8 @@ from config.schemas import CustomTypes
 from config.settings import Settings, planner_settings
 from gatewright.checks.loaded_policies import PoliciesInForce, known_of
 from gatewright.outputs.redaction import redact
-from gatewright.outputs.yaml_text import written
-from gatewright.plans.children import has_planned_kind, parent_of, planned
+from gatewright.outputs.yaml_text import to_yaml
+from gatewright.plans.children import has_planned_kind, parent_of, plan_children
 from gatewright.processes.planners import planners_of
 from gatewright.tools.playground import kubectl
 from kube.resource import JsonObject
@@ -96,7 +96,7 @@ class JudgedDraft:
         verdict = judge.verdict(document, where, admission, answer)
         return cls(draft, document, admission, looked_up, answer, verdict)
 
-    def shown(self, now: datetime) -> dict[str, str]:
+    def render(self, now: datetime) -> dict[str, str]:
         """Return the texts for the page: verdict, kubectl's output, diff and planned children."""
         return {
             "verdict": self.verdict.verdict,
@@ -110,7 +110,7 @@ class JudgedDraft:
         """Yield a diff of the changes by policies, with some context."""
         before, after = self.admission.object, self.answer.object
         if before is not None and after is not None and self.answer.allowed and before != after:
-            old, new = (written(each).splitlines() for each in (before, after))
+            old, new = (to_yaml(each).splitlines() for each in (before, after))
             yield from difflib.unified_diff(old, new, "sent", "stored", lineterm="")
 
     def _children(self, now: datetime) -> Iterator[str]:
@@ -120,7 +120,7 @@ class JudgedDraft:
             return
         try:
             parent = parent_of(self.document, self.draft.namespace).with_object(stored)
-            for child in planned(parent, now, planner_settings(Settings())):
-                yield f"{child.comment}{written(redact(child.object))}"
+            for child in plan_children(parent, now, planner_settings(Settings())):
+                yield f"{child.comment}{to_yaml(redact(child.object))}"
         except DocumentError as error:
             yield f"# {error}\n"

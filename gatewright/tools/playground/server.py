@@ -137,7 +137,7 @@ def _result(work: Work, draft: Draft) -> Mapping[str, str]:
 
 
 def _review(draft: Draft, now: datetime) -> Mapping[str, str]:
-    return JudgedDraft.of(draft, now).shown(now)
+    return JudgedDraft.of(draft, now).render(now)
 
 
 def _as_case(draft: Draft, now: datetime) -> Mapping[str, str]:

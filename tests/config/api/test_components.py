@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from config.api.appstack import AppStack
 from config.api.ecommerceplatform import EcommercePlatform
-from config.defaulting import defaulted
+from config.defaulting import fill_crd_defaults
 
 
 def read(**spec: Any) -> EcommercePlatform:
@@ -29,14 +29,14 @@ def test_nothing_is_required() -> None:
 def test_the_api_server_fills_in_the_same() -> None:
     """The stored defaults of a platform without a spec, and of a stack with a cache, equal those of the types."""
     about = {"apiVersion": "platform.example.com/v1", "kind": "EcommercePlatform", "metadata": {}}
-    assert defaulted(about)["spec"]["cache"] == {"enabled": True}
+    assert fill_crd_defaults(about)["spec"]["cache"] == {"enabled": True}
     stack = {
         "apiVersion": "app.example.com/v1",
         "kind": "AppStack",
         "metadata": {},
         "spec": {"cache": {}},
     }
-    assert defaulted(stack)["spec"] == {
+    assert fill_crd_defaults(stack)["spec"] == {
         "environment": "development",
         "cache": {"enabled": True},
         "services": [],

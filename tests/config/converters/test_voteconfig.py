@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.converters import ConversionError, as_written, convert, stored
+from config.converters import ConversionError, as_written, convert, to_stored_version
 from config.converters.voteconfig import KEPT
 
 V1, OLD = "voting.schoolofdevops.com/v1", "voting.schoolofdevops.com/v1alpha1"
@@ -204,9 +204,11 @@ def test_a_failed_conversion_names_the_field(
 
 def test_plans_get_the_stored_version() -> None:
     """The written version does not matter; kinds with one version are unchanged."""
-    assert stored(vote(OLD, {"question": "Which?"})) == vote(V1, {"poll": {"question": "Which?"}})
+    assert to_stored_version(vote(OLD, {"question": "Which?"})) == vote(
+        V1, {"poll": {"question": "Which?"}}
+    )
     for object in (NEW, {"apiVersion": "example.com/v1", "kind": "WebApp"}):
-        assert stored(object) is object
+        assert to_stored_version(object) is object
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from controller.audit.reports import ReportFormat, report, truncated
+from controller.audit.reports import ReportFormat, report, summarise_truncated
 from controller.audit.results import ObjectResults, ReportResult
 from controller.audit.violators import Violators
 from tests.controlplane.fixtures import available
@@ -59,7 +59,7 @@ def as_written(format: ReportFormat) -> list[dict[str, Any]]:
     return [
         report(namespaced, format, NOW),
         report(cluster, format, NOW),
-        report(truncated(violators, violators.worst), format, NOW),
+        report(summarise_truncated(violators, violators.worst), format, NOW),
     ]
 
 

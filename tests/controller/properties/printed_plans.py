@@ -40,7 +40,7 @@ def main() -> None:
             for write in step.writes
             if isinstance(write, Apply | CreateOnly)
         ]
-        planned.append([child_of(owner, each, kind.owned(each.object)) for each in writes])
+        planned.append([child_of(owner, each, kind.owned_resource(each.object)) for each in writes])
     release = str(Path(controller.__file__).parents[1])
     json.dump({"release": release, "planned": planned}, sys.stdout)
 

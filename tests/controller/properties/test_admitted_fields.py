@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from config.defaulting import defaulted
+from config.defaulting import fill_crd_defaults
 from config.settings import Settings
 from gatewright.processes.planners import planners_of
 from kube.client import Client
@@ -83,7 +83,7 @@ async def test_children_of_what_is_admitted_are_valid(
             spec = with_text(case.object["spec"], path, text)
             if spec is None:
                 continue
-            changed = Case(case.kind, defaulted({**case.object, "spec": spec}))
+            changed = Case(case.kind, fill_crd_defaults({**case.object, "spec": spec}))
             if not is_let_in(engine, changed):
                 continue
             for (resource, name), desired in planned(changed, place).items():

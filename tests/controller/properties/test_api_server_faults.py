@@ -51,7 +51,7 @@ async def controller_through(
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
-            await manager.caches.synced()
+            await manager.caches.wait_synced()
             yield manager
         finally:
             stop.set()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from config.defaulting import defaulted
+from config.defaulting import fill_crd_defaults
 from controller.reconcilers.resources import CRON_JOB, JOB
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.diff import difference
@@ -99,7 +99,7 @@ async def test_a_field_that_the_parent_no_longer_sets_is_removed(
     """The field is removed even if the API server keeps its value in a deprecated copy of it."""
     before, left = children(case, place), {}
     for path, spec in without_one(case.object["spec"]):
-        changed = defaulted({**case.object, "spec": spec})
+        changed = fill_crd_defaults({**case.object, "spec": spec})
         for (resource, name), desired in planned(Case(case.kind, changed), place).items():
             earlier = before.get((resource, name))
             if earlier is None or earlier == desired:

@@ -68,7 +68,7 @@ async def all_kinds(plane: ControlPlane, namespace: str, agent: str) -> AsyncIte
     async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
-            await manager.caches.synced()
+            await manager.caches.wait_synced()
             yield Reconciled(manager)
         finally:
             stop.set()

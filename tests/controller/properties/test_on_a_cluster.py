@@ -56,7 +56,7 @@ async def controlling(
     async with asyncio.timeout(120 + EDITS / 10), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
-            await manager.caches.synced()
+            await manager.caches.wait_synced()
             yield manager
         finally:
             stop.set()

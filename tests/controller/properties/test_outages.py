@@ -155,7 +155,7 @@ async def test_connections_that_break_or_fall_silent(
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(manager.run(stop))
-            await manager.caches.synced()
+            await manager.caches.wait_synced()
             things = Things(server, manager, kind)
             for name, fault in (
                 ("first", proxy.silence),

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from config.converters import stored
-from config.defaulting import defaulted
+from config.converters import to_stored_version
+from config.defaulting import fill_crd_defaults
 from config.documents import parse_documents, read_documents
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.resources import POD
@@ -179,7 +179,7 @@ def cases() -> list[Case]:
         for each in read_documents(file)
     ]
     (more,) = parse_documents(MORE.encode(), "MORE")
-    found = (defaulted(stored(each)) for each in [*samples, *more.value])
+    found = (fill_crd_defaults(to_stored_version(each)) for each in [*samples, *more.value])
     return [
         Case(KINDS[each["apiVersion"], each["kind"]], placed(each))
         for each in found

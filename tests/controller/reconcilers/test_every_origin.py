@@ -15,7 +15,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject
 from tests.controller.reconcilers.every_kind import NAMESPACE, REGISTRY, Case, cases
-from webhook.engine.origins import traced
+from webhook.engine.origins import trace_field
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ANOTHER = "of-another-database"
@@ -73,7 +73,7 @@ def test_every_field_of_a_child_that_changes_has_an_origin(kind: PlannedKind[Any
         for path, schema in leaves(spec):
             for changed, name, field, write in changes(kind, object, before, path, schema):
                 looked_at += 1
-                if traced(field, write.origin, changed) is None:
+                if trace_field(field, write.origin, changed) is None:
                     untraced.add((name[0], field, ".".join(map(str, path))))
     assert untraced == set(), (
         "add these to ORIGINS of the kind: (child, field of the child, field of the spec)"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from config.crds import definition
-from config.defaulting import defaulted
+from config.defaulting import fill_crd_defaults
 from config.field_paths import STEP
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
-from gatewright.plans.children import Parent, Planned, planned
+from gatewright.plans.children import Parent, Planned, plan_children
 from gatewright.processes.planners import planners_of
 from kube.resource import JsonObject
 from tests.controller.reconcilers.every_kind import (
@@ -49,7 +49,9 @@ def case(request: pytest.FixtureRequest) -> Case:
 def made(case: Case) -> list[Planned]:
     """Return all planned children and grandchildren of an object."""
     given = Observed(settings={"registry": REGISTRY}, served=SERVED)
-    return list(planned(Parent(case.kind, case.object), NOW, given.settings, lambda parent: given))
+    return list(
+        plan_children(Parent(case.kind, case.object), NOW, given.settings, lambda parent: given)
+    )
 
 
 LABELS = {"team": "shop", "app.kubernetes.io/part-of": "mall"}
@@ -168,7 +170,7 @@ def there(object: Any, path: str) -> bool:
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_what_is_missing_is_named(kind: PlannedKind[Any]) -> None:
     """An object with an empty spec is planned by defaults, or it is Incomplete and the condition names the field."""
-    object = defaulted(
+    object = fill_crd_defaults(
         {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "spec": {}}
     )
     object["metadata"] = {"name": "empty", "namespace": NAMESPACE}

@@ -1092,7 +1092,7 @@ async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     server.change(ENDPOINTS, "shop", leader, "default")
     server.change(POD, "shop-0", {"status": up}, "default", "status")
     server.change(
-        POSTGRESQL.owned(child("StatefulSet", "shop")),
+        POSTGRESQL.owned_resource(child("StatefulSet", "shop")),
         "shop",
         {
             "status": {

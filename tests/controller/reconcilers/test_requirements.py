@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from config.api.core import ResourceRequirements
-from controller.reconcilers.requirements import completed
+from controller.reconcilers.requirements import complete_requirements
 
 DEFAULT = {
     "requests": {"cpu": "100m", "memory": "128Mi"},
@@ -34,7 +34,7 @@ def test_unset_amounts_get_defaults(
 ) -> None:
     """Defaults apply per amount; they never contradict set amounts, and set amounts never change."""
     said = None if given is None else ResourceRequirements.model_validate(given)
-    assert completed(said, DEFAULT) == {
+    assert complete_requirements(said, DEFAULT) == {
         "requests": dict(zip(("cpu", "memory"), requests, strict=True)),
         "limits": dict(zip(("cpu", "memory"), limits, strict=True)),
     }
@@ -45,6 +45,6 @@ def test_other_resources_stay() -> None:
     given = ResourceRequirements.model_validate(
         {"limits": {"example.com/gpu": 1}, "claims": [{"name": "a"}]}
     )
-    found = completed(given, DEFAULT)
+    found = complete_requirements(given, DEFAULT)
     assert found["claims"] == [{"name": "a"}]
     assert found["limits"] == {"cpu": "500m", "memory": "512Mi", "example.com/gpu": 1}

@@ -182,7 +182,7 @@ async def working(
         for cache in runtime.caches:
             cache.subscribe(lambda change: changed.set())
         running = asyncio.create_task(runtime.run(stop))
-        await runtime.caches.synced()
+        await runtime.caches.wait_synced()
         try:
             yield System(
                 certificates,

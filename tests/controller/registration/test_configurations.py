@@ -8,7 +8,7 @@ from controller.registration.configurations import (
     Service,
     Timeouts,
     WebhookClientConfig,
-    published,
+    published_bundles,
     registration,
 )
 from tests.webhook.asking import denying
@@ -219,9 +219,14 @@ def test_the_order_of_policies_makes_no_difference():
 def test_published_bundles_are_read():
     """The caBundle of each webhook is read; a missing one is empty."""
     validating, _ = registration(Engine([bound("a")]), []).configurations("gatewright", SERVICE)
-    assert published(validating) == [BUNDLE]
-    assert published({"webhooks": [{"clientConfig": {"url": "https://x"}}]}) == [b""]
-    assert published({"webhooks": None}) == published({}) == published(None) == []
+    assert published_bundles(validating) == [BUNDLE]
+    assert published_bundles({"webhooks": [{"clientConfig": {"url": "https://x"}}]}) == [b""]
+    assert (
+        published_bundles({"webhooks": None})
+        == published_bundles({})
+        == published_bundles(None)
+        == []
+    )
 
 
 def test_the_timeouts_of_the_webhooks_are_settings():

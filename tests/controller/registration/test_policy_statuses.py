@@ -133,7 +133,7 @@ def statuses(server: FakeApiServer):
         async with Client(server.endpoint) as client:
             made = Statuses(server, client, resource)
             watching = asyncio.gather(*(watch.run() for watch in made.cache.watches))
-            await made.cache.synced()
+            await made.cache.wait_synced()
             yield made
             watching.cancel()
 

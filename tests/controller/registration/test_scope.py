@@ -465,7 +465,7 @@ def applies(policy: BoundPolicy, sent: Sent) -> bool:
         return False
     request = reviewed(sent)
     about = request.attributes
-    narrowed = policy.match.narrowed(
+    narrowed = policy.match.narrow(
         Target(sent.kind, about.subresource, (about.operation,)), about.namespace
     )
     return narrowed is not None and narrowed.selects(request)

@@ -256,7 +256,7 @@ def running(server: FakeApiServer) -> Running:
         async with asyncio.TaskGroup() as group:
             group.create_task(manager.run(stop))
             try:
-                await manager.caches.synced()
+                await manager.caches.wait_synced()
                 yield Things(server, manager, kind)
             finally:
                 stop.set()

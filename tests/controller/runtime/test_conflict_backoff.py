@@ -48,7 +48,7 @@ def contested(of: Conflicts, *, repair: bool) -> float | None:
 def repair(of: Conflicts, field: str = "data.size") -> None:
     """Count a repair; raise if it makes this a contest."""
     with suppress(ContestedError):
-        of.repaired(PLACE, "sent", field, "why")
+        of.record_repair(PLACE, "sent", field, "why")
 
 
 def test_some_changes_are_repaired_at_once() -> None:

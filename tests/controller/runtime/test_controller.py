@@ -238,7 +238,7 @@ async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(
         return Result()
 
     async with running(server, reconcile, expectations=expectations) as manager:
-        await manager.caches.synced()
+        await manager.caches.wait_synced()
         next_but_one = server.storage.version + 2
         answer = {"metadata": {"resourceVersion": str(next_but_one)}}
         expectations.wrote(ONE, manager.caches.one(CONFIGMAP, "one", NAMESPACE), ONE.key, answer)

@@ -58,7 +58,7 @@ def test_a_delete_is_waited_for_until_the_cache_shows_it(
     """The cache shows it if the object is gone, in deletion, or another one with the name."""
     (store,) = cache.stores.values()
     shown(cache, 6)
-    expectations.deleted(REQUEST, cache, "default/a", "1")
+    expectations.expect_deletion(REQUEST, cache, "default/a", "1")
     assert expectations.wait(REQUEST) == 5
     shown(cache, 7)
     assert expectations.wait(REQUEST) == 5

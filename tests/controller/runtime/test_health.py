@@ -32,7 +32,7 @@ async def test_a_synced_process_is_ready(manager: Manager) -> None:
     stop = asyncio.Event()
     async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
-        await manager.caches.synced()
+        await manager.caches.wait_synced()
         assert manager.unready() is None
         heard = [watch.last_heard for cache in manager.caches for watch in cache.watches]
         clock = Clock()
@@ -50,7 +50,7 @@ async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(
     stop = asyncio.Event()
     async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
-        await manager.caches.of(SECRET).synced()
+        await manager.caches.of(SECRET).wait_synced()
         fault = manager.unready() or ""
         stop.set()
     assert fault.startswith("configmaps: not synced")

@@ -50,7 +50,7 @@ def test_a_kind_counts_its_reconciles_by_result(
     metrics: ControllerMetrics, outcome: ReconcileOutcome, result: str
 ) -> None:
     """Each object has separate series, with the kind's prefix."""
-    KindMetrics("WebApp", metrics).reconciled(SHOP, outcome, 0.3)
+    KindMetrics("WebApp", metrics).count_reconcile(SHOP, outcome, 0.3)
     labels = {"namespace": "production", "name": "shop"}
     assert value(metrics, "webapp_reconcile_total", result=result, **labels) == 1
     assert value(metrics, "webapp_reconcile_duration_seconds_bucket", le="0.5", **labels) == 1
@@ -61,8 +61,8 @@ def test_errors_are_counted_by_type(metrics: ControllerMetrics) -> None:
     """Both types exist from the start, so that queries can compute a rate."""
     kind = KindMetrics("WebApp", metrics)
     assert value(metrics, "webapp_errors_total", type="permanent") == 0
-    kind.reconciled(SHOP, "error", 0)
-    kind.reconciled(SHOP, "terminal_error", 0)
+    kind.count_reconcile(SHOP, "error", 0)
+    kind.count_reconcile(SHOP, "terminal_error", 0)
     assert value(metrics, "webapp_errors_total", type="retryable") == 1
     assert value(metrics, "webapp_errors_total", type="permanent") == 1
 
@@ -70,7 +70,7 @@ def test_errors_are_counted_by_type(metrics: ControllerMetrics) -> None:
 def test_the_series_of_a_deleted_object_go(metrics: ControllerMetrics) -> None:
     """No series has its name, even if it was never counted."""
     kind = KindMetrics("WebApp", metrics)
-    kind.reconciled(SHOP, "success", 0)
+    kind.count_reconcile(SHOP, "success", 0)
     kind.status(shop(), {"phase": "Running"}, NOW)
     kind.forget(SHOP)
     kind.forget(ReconcileRequest("production", "other"))
@@ -96,7 +96,7 @@ def test_metrics_can_be_kept_without_object_names() -> None:
     """The setting removes the labels of single objects."""
     metrics = ControllerMetrics(CollectorRegistry(), per_object=False)
     kind = KindMetrics("WebApp", metrics)
-    kind.reconciled(SHOP, "success", 0)
+    kind.count_reconcile(SHOP, "success", 0)
     kind.forget(SHOP)
     assert value(metrics, "webapp_reconcile_total", result="success") == 1
 
@@ -144,8 +144,8 @@ def test_the_names_of_controller_runtime(metrics: ControllerMetrics) -> None:
     assert value(metrics, "workqueue_depth", name="webapp") == 1
     queue.take()
     assert value(metrics, "controller_runtime_active_workers", controller="webapp") == 1
-    metrics.reconciled("webapp", "terminal_error", 0.2, 0.1)
-    metrics.responded("127.0.0.1:6443", "GET", 200)
+    metrics.count_reconcile("webapp", "terminal_error", 0.2, 0.1)
+    metrics.count_response("127.0.0.1:6443", "GET", 200)
     metrics.leading.labels("gatewright-controller-lock").set_function(lambda: True)
     for name, labels in {
         "workqueue_adds_total": {"name": "webapp"},

@@ -237,7 +237,7 @@ def highest(low: float, high: float) -> float:
 def test_the_wait_doubles_up_to_five_minutes() -> None:
     """1, 2, 4 … seconds, never more than five minutes."""
     backoff = KeyBackoff(uniform=lowest)
-    assert [backoff.failed("a", ERROR) for _ in range(11)] == [
+    assert [backoff.count_failure("a", ERROR) for _ in range(11)] == [
         1,
         2,
         4,
@@ -254,42 +254,42 @@ def test_the_wait_doubles_up_to_five_minutes() -> None:
 
 def test_jitter_adds_up_to_a_second() -> None:
     """Keys that failed together are not retried together."""
-    assert KeyBackoff(uniform=highest).failed("a", ERROR) == 2.0
+    assert KeyBackoff(uniform=highest).count_failure("a", ERROR) == 2.0
 
 
 def test_each_key_has_its_own_count() -> None:
     """One failing object does not slow down another."""
     backoff = KeyBackoff(uniform=lowest)
-    backoff.failed("a", ERROR)
-    assert [backoff.failed("a", ERROR), backoff.failed("b", ERROR)] == [2, 1]
+    backoff.count_failure("a", ERROR)
+    assert [backoff.count_failure("a", ERROR), backoff.count_failure("b", ERROR)] == [2, 1]
 
 
 def test_a_success_starts_again() -> None:
     """A success resets the count of failures."""
     backoff = KeyBackoff(uniform=lowest)
-    backoff.failed("a", ERROR)
+    backoff.count_failure("a", ERROR)
     backoff.forget("a")
-    assert backoff.failed("a", ERROR) == 1
+    assert backoff.count_failure("a", ERROR) == 1
 
 
 def test_the_first_conflicts_wait_milliseconds() -> None:
     """The first conflicts are retried at once; later ones wait like other failures."""
     backoff = KeyBackoff(uniform=highest)
-    waits = [backoff.failed("a", CONFLICT) for _ in range(8)]
+    waits = [backoff.count_failure("a", CONFLICT) for _ in range(8)]
     assert waits == [0.01, 0.02, 0.04, 0.08, 0.16, 2, 3, 5]
 
 
 def test_the_server_may_ask_for_more() -> None:
     """Its Retry-After counts if it is longer, also for conflicts, up to five minutes."""
     backoff = KeyBackoff(uniform=lowest)
-    assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=7)) == 7
-    assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=1)) == 2
-    assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=86_400)) == 300
-    assert backoff.failed("b", Conflict(409, "", "", retry_after=3)) == 3
+    assert backoff.count_failure("a", TooManyRequests(429, "", "", retry_after=7)) == 7
+    assert backoff.count_failure("a", TooManyRequests(429, "", "", retry_after=1)) == 2
+    assert backoff.count_failure("a", TooManyRequests(429, "", "", retry_after=86_400)) == 300
+    assert backoff.count_failure("b", Conflict(409, "", "", retry_after=3)) == 3
 
 
 def test_a_reconcile_may_ask_for_a_time() -> None:
     """A `RetryableError` with a time is retried after that time, and does not count as a failure."""
     backoff = KeyBackoff(uniform=lowest)
-    assert backoff.failed("a", RetryableError("later", retry_after=0.5)) == 0.5
-    assert backoff.failed("a", RetryableError("again")) == 1
+    assert backoff.count_failure("a", RetryableError("later", retry_after=0.5)) == 0.5
+    assert backoff.count_failure("a", RetryableError("again")) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from config.defaulting import defaulted
+from config.defaulting import fill_crd_defaults
 from config.documents import parse_documents
 from config.settings import Settings
 from gatewright.processes.planners import planners_of
@@ -44,7 +44,7 @@ spec: {policy: replica-limits, params: {minimum: 2, tier: these}}
 
 def denied(object: dict[str, Any], engine: Engine = ENGINE) -> list[str]:
     """Return the denial messages of an object in a production namespace."""
-    answer = ask(engine, Admission(object=defaulted(object), namespace="eu"), LOOKED_UP)
+    answer = ask(engine, Admission(object=fill_crd_defaults(object), namespace="eu"), LOOKED_UP)
     return [] if answer.allowed else answer.response["status"]["message"].splitlines()[1:]
 
 

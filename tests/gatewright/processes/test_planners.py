@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.api.webapp import WebApp
-from config.defaulting import defaulted
+from config.defaulting import fill_crd_defaults
 from config.documents import parse_documents, read_documents
 from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
@@ -45,7 +45,7 @@ POLICIES = [  # except those that read registries
     if IMAGE_LOOK_UPS.isdisjoint(policy.needs)
 ]
 OBJECTS = [
-    defaulted(document.value)
+    fill_crd_defaults(document.value)
     for file in sorted(SAMPLES.glob("*.yaml"))
     for document in read_documents(file)
     if document.value["kind"] in {kind.resource.kind for kind in planned_kinds()}
@@ -91,7 +91,9 @@ def test_parent_and_children_have_one_verdict(parent, policies, data):
     answer, expected = ask(whole, admission, LOOKED_UP), found(ask(alone, admission, LOOKED_UP))
     looked_up = LOOKED_UP
     for child in children(answer.object, "shop"):
-        sent = ask(whole, Admission(object=defaulted(child), namespace="shop", **USER), looked_up)
+        sent = ask(
+            whole, Admission(object=fill_crd_defaults(child), namespace="shop", **USER), looked_up
+        )
         expected += found(sent)
         looked_up = with_object(looked_up, sent.object, "shop")
     assert set(found(answer)) == set(expected)
@@ -135,7 +137,9 @@ def test_every_sample_can_be_planned(sample):
     )
     children = about.plan(sample, TODAY, ()).children
     assert all(each.kind in about.child_kinds for each in children)
-    assert [each.object for each in children] == [defaulted(each.object) for each in children]
+    assert [each.object for each in children] == [
+        fill_crd_defaults(each.object) for each in children
+    ]
 
 
 def test_available_apis_decide_the_plan():
@@ -262,7 +266,7 @@ def test_every_image_chosen_by_a_planner_is_known(registry):
     while left:
         parent = left.pop()
         kind = kinds.get((parent["apiVersion"].partition("/")[0], parent["kind"]))
-        for made in kind.plan(defaulted(parent), TODAY, ()).children if kind else ():
+        for made in kind.plan(fill_crd_defaults(parent), TODAY, ()).children if kind else ():
             chosen |= set(images(made.object)) - set(images(parent))
             left.append(made.object)
     assert [each for each in sorted(chosen) if not planners.is_chosen(each)] == []
@@ -302,7 +306,9 @@ def test_a_denied_default_image_names_the_setting():
 
     def said(object, **user):
         answer = ask(
-            engine, Admission(object=defaulted(object), namespace="production", **user), LOOKED_UP
+            engine,
+            Admission(object=fill_crd_defaults(object), namespace="production", **user),
+            LOOKED_UP,
         )
         return [each["message"] for each in answer.response["status"]["details"]["causes"]]
 

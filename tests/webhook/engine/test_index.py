@@ -115,7 +115,7 @@ def test_policies_for_other_labels_are_not_tried(differ):
     labels = {"k7": "x", "team": "t7", "env": "prod"}
     request = reviewed(Sent(DEPLOYMENT, "shop", labels))
     ranked = Index(Ranking(tuple(policies)).ranked).policies_for(request.attributes).ranked
-    assert [each.name for each in ranked.selected(request)] == [
+    assert [each.name for each in ranked.select(request)] == [
         "k7-x" if differ == "keys" else "team-t7",
         "by-name",
         "env-prod",

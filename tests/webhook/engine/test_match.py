@@ -20,7 +20,7 @@ def selects(match, request):
     """Decide as the engine does: first by target and namespace, then by the rest."""
     kind = next(each for each in KINDS.values() if each.plural == request.attributes.resource)
     about = request.attributes
-    narrowed = match.narrowed(Target(kind, about.subresource, (about.operation,)), about.namespace)
+    narrowed = match.narrow(Target(kind, about.subresource, (about.operation,)), about.namespace)
     return narrowed is not None and narrowed.selects(request)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from config.field_paths import value_at
-from webhook.engine.origins import traced
+from webhook.engine.origins import trace_field
 
 CONTAINER = "spec.template.spec.containers[name=app]"
 ORIGIN = {
@@ -52,7 +52,7 @@ PARENT = {
 )
 def test_the_longest_origin_wins(path, source):
     """The longest prefix of the path that has an origin is replaced by it, in whole steps."""
-    assert traced(path, ORIGIN, PARENT) == source
+    assert trace_field(path, ORIGIN, PARENT) == source
 
 
 @pytest.mark.parametrize(

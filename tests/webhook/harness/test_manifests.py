@@ -30,7 +30,7 @@ def engine():
 def judged(engine, text, namespace="default"):
     """Judge the documents of a text."""
     documents = list(parse_documents(text.encode(), "x.yaml"))
-    return list(PoliciesInForce((), engine, {}, NOW).judged(documents, namespace))
+    return list(PoliciesInForce((), engine, {}, NOW).judge_documents(documents, namespace))
 
 
 def said(found):

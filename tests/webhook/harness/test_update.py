@@ -5,7 +5,7 @@ import pytest
 from webhook.engine import Params, Policy, Violation
 from webhook.harness.cases import load_trials
 from webhook.harness.trial import attempt, differences
-from webhook.harness.update import updated
+from webhook.harness.update import update_expectations
 
 
 def judge(request, params):
@@ -26,7 +26,7 @@ def rewritten(tmp_path, cases, bom=""):
     cases = {}
     for trial in load_trials(file, CATALOGUE):
         cases.setdefault(trial.path, []).append(attempt(trial))
-    text, faults = updated(file.read_text(), cases.values())
+    text, faults = update_expectations(file.read_text(), cases.values())
     file.write_text(text)
     if faults:
         return [fault.replace(f"{file.parent}/", "") for fault in faults]

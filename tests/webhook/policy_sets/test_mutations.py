@@ -13,7 +13,7 @@ from webhook.engine.violation import UNSET
 from webhook.policy_sets.apply import TypedMerge
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.mutations import changed, differences
+from webhook.policy_sets.mutations import apply_mutation, differences
 
 MUTATION = replace(ADMISSION, structs=True)
 
@@ -109,7 +109,7 @@ def test_a_value_is_written_as_by_the_api_server(value, expected):
     """Types that JSON lacks have the texts of protobuf."""
     program = MUTATION.compile(f"[JSONPatch{{op: 'add', path: '/a', value: {value}}}]")
     operations = program.evaluate(MUTATION.activation({}, None))
-    assert changed({}, operations, "JSONPatch", "") == {"a": expected}
+    assert apply_mutation({}, operations, "JSONPatch", "") == {"a": expected}
 
 
 def test_with_ignore_a_mutation_that_fails_is_skipped_alone():
@@ -208,9 +208,9 @@ def test_the_lists_of_a_custom_kind_are_those_of_its_definition(new, parts):
     value = {"spec": {"parts": [new]}}
     if isinstance(parts, str):
         with pytest.raises(RuleError, match=parts):
-            changed(object, value, "ApplyConfiguration", root, types)
+            apply_mutation(object, value, "ApplyConfiguration", root, types)
     else:
-        found = changed(object, value, "ApplyConfiguration", root, types)
+        found = apply_mutation(object, value, "ApplyConfiguration", root, types)
         assert found == {"spec": {"parts": parts}}
 
 
@@ -218,6 +218,6 @@ def test_an_atomic_list_of_a_custom_kind_is_not_merged():
     """As in the API server, which rejects the configuration."""
     types = CustomTypes.of([GADGETS])
     with pytest.raises(RuleError, match=r"atomic lists, maps or structs: spec\.words; use a JSON"):
-        changed(
+        apply_mutation(
             {}, {"spec": {"words": ["x"]}}, "ApplyConfiguration", "example.com/v1/Gadget", types
         )

@@ -33,7 +33,7 @@ async def test_bundles_are_found_by_their_own_manifest(registry, reader, has_ref
     registry.has_referrers = has_referrers
     signed = bundle(KEY, DIGEST)
     registry.attach(DIGEST, signed)
-    attached = await reader.attached(registry.image(DIGEST))
+    attached = await reader.read_signatures(registry.image(DIGEST))
     assert attached.documents == (SignatureDocument(json.dumps(signed).encode()),)
 
 
@@ -47,7 +47,7 @@ async def test_a_registry_without_the_referrers_api_has_bundles_by_tag(registry,
     registry.has_referrers = False
     registry.handlers[f"/v2/team/shop/referrers/{DIGEST}"] = without
     registry.attach(DIGEST, bundle(KEY, DIGEST))
-    assert len((await reader.attached(registry.image(DIGEST))).documents) == 1
+    assert len((await reader.read_signatures(registry.image(DIGEST))).documents) == 1
 
 
 @pytest.mark.parametrize("status", [400, 403, 406, 500])
@@ -59,7 +59,7 @@ async def test_a_registry_that_fails_is_an_error(registry, reader, status):
 
     registry.handlers[f"{MANIFESTS}/sha256-{'a' * 64}"] = failing
     with pytest.raises(RegistryError, match=f"answers with {status}$"):
-        await reader.attached(registry.image(DIGEST))
+        await reader.read_signatures(registry.image(DIGEST))
 
 
 async def test_documents_other_than_bundles_of_the_image_are_skipped(registry, reader):
@@ -75,20 +75,20 @@ async def test_documents_other_than_bundles_of_the_image_are_skipped(registry, r
     digests = [registry.put(MANIFEST, other), registry.put(MANIFEST, wrong), DIGEST]
     index = {"manifests": [{"digest": each} for each in digests]}
     registry.bodies[f"/v2/team/shop/referrers/{DIGEST}"] = json.dumps(index).encode()
-    assert (await reader.attached(registry.image(DIGEST))).documents == ()
+    assert (await reader.read_signatures(registry.image(DIGEST))).documents == ()
 
 
 async def test_legacy_signatures_are_found(registry, reader):
     """They are in the manifest of the tag sha256-….sig."""
     payload, signature = legacy(KEY, DIGEST)
     registry.attach_legacy(DIGEST, payload, signature)
-    attached = await reader.attached(registry.image(DIGEST))
+    attached = await reader.read_signatures(registry.image(DIGEST))
     assert attached.documents == (SignatureDocument(payload.encode(), signature),)
 
 
 async def test_an_image_without_signatures_has_none(registry, reader):
     """Three requests tell."""
-    assert (await reader.attached(registry.image(DIGEST))).documents == ()
+    assert (await reader.read_signatures(registry.image(DIGEST))).documents == ()
     tag = DIGEST.replace(":", "-")
     assert registry.asked == [
         f"GET /v2/team/shop/referrers/{DIGEST}",
@@ -152,7 +152,7 @@ async def test_a_hostile_registry_is_an_error_with_its_reason(registry, reader, 
     """Reads are limited in size, stay on the registry's host, and never send credentials of other hosts."""
     registry.handlers["*"] = handler
     with pytest.raises(RegistryError) as raised:
-        await reader.attached(registry.image(DIGEST))
+        await reader.read_signatures(registry.image(DIGEST))
     assert str(raised.value).endswith(reason)
 
 
@@ -224,7 +224,7 @@ async def test_ten_thousand_referrers_are_refused(registry, reader):
     index = {"manifests": [{"digest": DIGEST}] * 10_000}
     registry.bodies[f"/v2/team/shop/referrers/{DIGEST}"] = json.dumps(index).encode()
     with pytest.raises(RegistryError, match="more than 50 candidates for signatures"):
-        await reader.attached(registry.image(DIGEST))
+        await reader.read_signatures(registry.image(DIGEST))
     assert len(registry.asked) == 1
 
 
@@ -232,7 +232,7 @@ async def test_signatures_have_a_limit_in_all(registry, reader):
     """Fifty of a megabyte each would fill the memory of a webhook."""
     registry.attach(DIGEST, *({"number": number, "a": "x" * 900_000} for number in range(5)))
     with pytest.raises(RegistryError, match="has signatures of more than 4194304 bytes"):
-        await reader.attached(registry.image(DIGEST))
+        await reader.read_signatures(registry.image(DIGEST))
 
 
 async def test_a_candidate_that_is_too_large_or_malformed_hides_no_other(registry, reader):
@@ -246,7 +246,7 @@ async def test_a_candidate_that_is_too_large_or_malformed_hides_no_other(registr
     index = json.loads(registry.bodies[listed])
     index["manifests"] += [{"digest": each} for each in digests]
     registry.bodies[listed] = json.dumps(index).encode()
-    attached = await reader.attached(registry.image(DIGEST))
+    attached = await reader.read_signatures(registry.image(DIGEST))
     assert attached.documents == (SignatureDocument(json.dumps(signed).encode()),)
 
 

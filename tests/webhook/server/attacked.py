@@ -40,7 +40,7 @@ def policies() -> str:
     documents = []
     for policy in catalogue().values():
         try:
-            needs = policy.needed(policy.params())
+            needs = policy.needed_look_ups(policy.params())
         except ValueError:
             continue  # the policy has a parameter without a default
         if not needs - NEED_NO_CLUSTER and not policy.always:

@@ -252,10 +252,14 @@ async def test_optional_apis_are_discovered_periodically(server, monkeypatch):
     gadgets = Resource("things.example", "v1", "gadgets", "Gadget")
     async with Client(server.endpoint) as client:
         of = LookUps(client, (), [DEPLOYMENT, gadgets])
-        assert await of.served(request()) == await of.served(request()) == {("apps", "deployments")}
+        assert (
+            await of.served_resources(request())
+            == await of.served_resources(request())
+            == {("apps", "deployments")}
+        )
         asked_once = len(sent(server))
         monkeypatch.setattr(of, "_ask_again", 0.0)
-        assert await of.served(request()) == {("apps", "deployments")}
+        assert await of.served_resources(request()) == {("apps", "deployments")}
     assert (asked_once, len(sent(server))) == (3, 6)
 
 

@@ -9,7 +9,7 @@ from config.documents import DocumentError
 from tests.webhook.server.conftest import review as sent
 from webhook.harness.reviews import Admission, review
 from webhook.server import recording
-from webhook.server.recording import Recorder, redacted
+from webhook.server.recording import Recorder, redact
 
 POD = {
     "apiVersion": "v1",
@@ -39,7 +39,7 @@ SECRET = {
 
 def test_values_of_secrets_and_variables_are_not_recorded():
     """Names are kept because policies judge them; of the user only name and groups."""
-    pod = json.loads(redacted(review(Admission(POD, old_object=SECRET, operation="UPDATE"))))[
+    pod = json.loads(redact(review(Admission(POD, old_object=SECRET, operation="UPDATE"))))[
         "request"
     ]
     assert pod["object"] == {
@@ -138,7 +138,7 @@ def test_values_of_custom_resources_are_not_recorded():
     job = {"apiVersion": "a.example/v1", "kind": "Job", **about, "spec": {"env": {"KEY": "s3cret"}}}
     config = {"apiVersion": "a.example/v1", "kind": "AppConfig", **about}
     config["spec"] = {"data": {"key": "s3cret"}}
-    found = [json.loads(redacted(review(Admission(each)))) for each in (job, config)]
+    found = [json.loads(redact(review(Admission(each)))) for each in (job, config)]
     assert [each["request"]["object"]["spec"] for each in found] == [
         {"env": {"KEY": "redacted"}},
         {"data": {"key": "redacted"}},

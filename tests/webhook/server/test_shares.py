@@ -26,7 +26,7 @@ def test_released_shares_can_be_taken_again():
     shares.count("a", 5)
     assert not shares.has_room("a", 1)
     shares.count("a", -5)
-    assert (shares.taken(), filled(shares, "b")) == (0, 5)
+    assert (shares.total(), filled(shares, "b")) == (0, 5)
 
 
 async def test_an_address_without_room_waits_until_enough_is_released():
@@ -36,10 +36,10 @@ async def test_an_address_without_room_waits_until_enough_is_released():
     waiting = asyncio.create_task(shares.take("a", 3))
     shares.count("a", -1)
     await asyncio.sleep(0)
-    assert (waiting.done(), shares.taken()) == (False, 4)
+    assert (waiting.done(), shares.total()) == (False, 4)
     shares.count("a", -2)
     await waiting
-    assert shares.taken() == 5
+    assert shares.total() == 5
 
 
 async def test_the_end_of_all_is_awaited():

@@ -19,7 +19,7 @@ from webhook.cel.values import (
     Timestamp,
     TypeValue,
     Uint,
-    checked,
+    check_range,
     type_name,
 )
 
@@ -63,11 +63,11 @@ def to_text(value: Any) -> str:
 
 
 def _int_of_double(value: float) -> int:
-    return checked(int, value if MIN_INT < value < MAX_INT else math.inf)
+    return check_range(int, value if MIN_INT < value < MAX_INT else math.inf)
 
 
 def _uint_of_double(value: float) -> Uint:
-    return checked(Uint, value if 0 <= value < MAX_UINT else math.inf)
+    return check_range(Uint, value if 0 <= value < MAX_UINT else math.inf)
 
 
 def _written_double(value: float) -> str:
@@ -81,13 +81,13 @@ def _written_double(value: float) -> str:
 
 
 declare(
-    _from_text("int", r"[+-]?\d{1,20}", lambda text: checked(int, int(text))),
-    _from_text("uint", r"\d{1,20}", lambda text: checked(Uint, int(text))),
+    _from_text("int", r"[+-]?\d{1,20}", lambda text: check_range(int, int(text))),
+    _from_text("uint", r"\d{1,20}", lambda text: check_range(Uint, int(text))),
     _from_text("double", _DOUBLE, float),
     _from_text("bool", "|".join(_TRUE + _FALSE), _TRUE.__contains__),
-    ("int(int) -> int; int(uint) -> int", lambda value: checked(int, value), NO_MORE),
+    ("int(int) -> int; int(uint) -> int", lambda value: check_range(int, value), NO_MORE),
     ("int(double) -> int", _int_of_double, NO_MORE),
-    ("uint(I) -> uint", lambda value: checked(Uint, value), NO_MORE),
+    ("uint(I) -> uint", lambda value: check_range(Uint, value), NO_MORE),
     ("uint(double) -> uint", _uint_of_double, NO_MORE),
     ("double(N) -> double", float, NO_MORE),
     ("bytes(string) -> bytes", str.encode, copying),

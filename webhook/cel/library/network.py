@@ -27,7 +27,9 @@ def parse_ip(text: str) -> IPAddress:
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
-        raise EvaluationError(f'IP Address "{text}" {_CONVERSION}: {_unparsed(text)}') from None
+        raise EvaluationError(
+            f'IP Address "{text}" {_CONVERSION}: {_unparsed_message(text)}'
+        ) from None
     if "%" in text:
         raise EvaluationError(f'IP address "{text}" with zone value is not allowed')
     if _is_mapped(found):
@@ -42,7 +44,7 @@ def parse_cidr(text: str) -> Prefix:
     with suppress(ValueError):
         found = ipaddress.ip_address(address)
     if found is None:
-        why = _unparsed(address) if slash else "no '/'"
+        why = _unparsed_message(address) if slash else "no '/'"
     elif not _BITS.fullmatch(bits):
         why = f'bad bits after slash: "{bits}"'
     elif int(bits) > found.max_prefixlen or "%" in text:
@@ -54,7 +56,7 @@ def parse_cidr(text: str) -> Prefix:
     raise EvaluationError(f'{failed}: {failed}: netip.ParsePrefix("{text}"): {why}')
 
 
-def _unparsed(text: str) -> str:
+def _unparsed_message(text: str) -> str:
     return f'ParseAddr("{text}"): unable to parse IP'
 
 

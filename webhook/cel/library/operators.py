@@ -17,7 +17,7 @@ from webhook.cel.values import (
     Duration,
     Timestamp,
     Uint,
-    checked,
+    check_range,
     compare,
     equal,
     find,
@@ -28,14 +28,14 @@ def _exact(
     calculate: Callable[[int, int], int], kind: type[int] | None = None
 ) -> Callable[[int, int], int]:
     """Return a calculation whose result must be in range, by default of the first operand."""
-    return lambda one, two: checked(kind or type(one), calculate(int(one), int(two)))
+    return lambda one, two: check_range(kind or type(one), calculate(int(one), int(two)))
 
 
 def _divide(one: int, two: int) -> int:
     if not two:
         raise EvaluationError("division by zero")
     found = abs(int(one)) // abs(int(two))
-    return checked(type(one), found if (one < 0) == (two < 0) else -found)
+    return check_range(type(one), found if (one < 0) == (two < 0) else -found)
 
 
 def _divide_double(one: float, two: float) -> float:
@@ -140,7 +140,7 @@ declare(
     *_comparison(">", lambda one, two: compare(one, two) > 0),
     *_comparison(">=", lambda one, two: compare(one, two) >= 0),
     ("!_(bool) -> bool", operator.not_, NO_MORE),
-    ("-_(int) -> int", lambda value: checked(int, -value), NO_MORE),
+    ("-_(int) -> int", lambda value: check_range(int, -value), NO_MORE),
     ("-_(double) -> double", operator.neg, NO_MORE),
     (_OF_INTEGERS("+"), _exact(operator.add), NO_MORE),
     ("_+_(duration, timestamp) -> timestamp", _exact(operator.add, Timestamp), NO_MORE),
@@ -176,7 +176,7 @@ declare(
     ("math.isNaN(double) -> bool", math.isnan, NO_MORE),
     ("math.isFinite(double) -> bool", math.isfinite, NO_MORE),
     ("math.abs(double) -> double", abs, NO_MORE),
-    ("math.abs(I) -> I", lambda value: checked(type(value), abs(value)), NO_MORE),
+    ("math.abs(I) -> I", lambda value: check_range(type(value), abs(value)), NO_MORE),
     ("math.sign(N) -> N", _sign, NO_MORE),
     ("math.sqrt(N) -> double", lambda value: math.nan if value < 0 else math.sqrt(value), NO_MORE),
     _bitwise("bitAnd", operator.and_),

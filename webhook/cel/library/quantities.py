@@ -8,7 +8,7 @@ from functools import lru_cache
 from config.quantities import ExactQuantity, parse_exact
 from webhook.cel.cost import NO_MORE, parsing
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, ordered, succeeds
+from webhook.cel.functions import declare, declare_order, succeeds
 from webhook.cel.values import NAMES
 
 _CALCULATED = 16  # units of a sum or a comparison of fractions
@@ -63,5 +63,5 @@ declare(
     (f"({_OF}).asApproximateFloat() -> double", _approximate, 4),
     (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum, _CALCULATED),
     (f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}", _difference, _CALCULATED),
-    *ordered(_OF, _CALCULATED),
+    *declare_order(_OF, _CALCULATED),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.cel.cost import NO_MORE, parsing
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, ordered, succeeds
+from webhook.cel.functions import declare, declare_order, succeeds
 from webhook.cel.values import MAX_UINT, NAMES
 
 _PRE = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -69,5 +69,5 @@ declare(
     (f"({_OF}).major() -> int", lambda version: version.core[0], NO_MORE),
     (f"({_OF}).minor() -> int", lambda version: version.core[1], NO_MORE),
     (f"({_OF}).patch() -> int", lambda version: version.core[2], NO_MORE),
-    *ordered(_OF, 12),
+    *declare_order(_OF, 12),
 )

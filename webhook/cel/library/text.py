@@ -103,7 +103,7 @@ def _decode(text: str) -> bytes:
         raise EvaluationError("illegal base64 data") from None
 
 
-def compiled(meter: Meter, pattern: str) -> tuple[Any, int]:
+def compile_pattern(meter: Meter, pattern: str) -> tuple[Any, int]:
     """Return a compiled regular expression and its number of instructions.
 
     Raises EvaluationError if it is invalid or too large. Charges for compiling a new one.
@@ -130,7 +130,7 @@ def compiled(meter: Meter, pattern: str) -> tuple[Any, int]:
 
 def _program(meter: Meter, text: bytes, pattern: str) -> Any:
     """Return a compiled regular expression, and charge for one search in a text."""
-    program, size = compiled(meter, pattern)
+    program, size = compile_pattern(meter, pattern)
     meter.charge(10 + (len(text) * size >> 5))
     return program
 
@@ -154,7 +154,7 @@ def _find(meter: Meter, text: str, pattern: str) -> str:
 def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[str]:
     found: list[str] = []
     searched, end = _encode(meter, text), -1
-    _, size = compiled(meter, pattern)
+    _, size = compile_pattern(meter, pattern)
     for match in _program(meter, searched, pattern).finditer(searched) if count else ():
         start = match.start()
         # the next search starts at this offset

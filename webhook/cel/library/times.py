@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from webhook.cel.cost import NO_MORE, WALKED, Meter, parsing
 from webhook.cel.errors import EvaluationError, unconvertible
 from webhook.cel.functions import Row, declare
-from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, brief, checked
+from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, brief, check_range
 
 _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 10**6, "ns": 1}
 _UNITS |= dict.fromkeys(("us", "µs", "μs"), 1000)
@@ -32,7 +32,7 @@ def parse_timestamp(text: str) -> Timestamp:
     except (ValueError, OverflowError):
         raise unconvertible("string", NAMES[Timestamp]) from None
     fraction = int((match[2] or "").ljust(9, "0")[:9])
-    return checked(Timestamp, whole // timedelta(seconds=1) * SECOND + fraction)
+    return check_range(Timestamp, whole // timedelta(seconds=1) * SECOND + fraction)
 
 
 def parse_duration(text: str) -> Duration:
@@ -43,7 +43,7 @@ def parse_duration(text: str) -> Duration:
     for whole, fraction, name in _PART.findall(text):
         unit = _UNITS[name]
         total += int(whole or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
-    return checked(Duration, -total if text.startswith("-") else total)
+    return check_range(Duration, -total if text.startswith("-") else total)
 
 
 def _duration_of_int(_: int) -> Duration:
@@ -105,7 +105,11 @@ def _whole(name: str, unit: int) -> Row:
 
 declare(
     ("timestamp(string) -> timestamp", parse_timestamp, parsing),
-    ("timestamp(int) -> timestamp", lambda seconds: checked(Timestamp, seconds * SECOND), NO_MORE),
+    (
+        "timestamp(int) -> timestamp",
+        lambda seconds: check_range(Timestamp, seconds * SECOND),
+        NO_MORE,
+    ),
     ("int(timestamp) -> int", lambda value: int(value) // SECOND, NO_MORE),
     ("int(duration) -> int", int, NO_MORE),
     ("duration(string) -> duration", parse_duration, parsing),

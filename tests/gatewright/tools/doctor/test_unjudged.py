@@ -8,7 +8,7 @@ import pytest
 from config.documents import Document
 from gatewright.cli import main
 from gatewright.tools.doctor.state import ClusterState
-from gatewright.tools.doctor.unjudged import unjudged
+from gatewright.tools.doctor.unjudged import note_unjudged
 from tests.gatewright.tools.doctor.clusters import (
     backend,
     configuration,
@@ -50,18 +50,18 @@ def test_webhooks_without_rules(webhooks, in_files, in_a_cluster):
     """They are named, in files and in a cluster."""
     objects = [configuration(*webhooks), *backend()]
     title = "ValidatingWebhookConfiguration guard: not judged: "
-    assert list(unjudged(of_files(*objects))) == [title + in_files]
-    assert list(unjudged(state_of(objects))) == [title + in_a_cluster]
+    assert list(note_unjudged(of_files(*objects))) == [title + in_files]
+    assert list(note_unjudged(state_of(objects))) == [title + in_a_cluster]
 
 
 def test_a_service_that_the_files_lack():
     """A cluster says no-endpoint; the files are just not the whole."""
     objects = [configuration(webhook()), *without(backend(), "Service")]
-    assert list(unjudged(of_files(*objects))) == [
+    assert list(note_unjudged(of_files(*objects))) == [
         "Service guard/guard: not judged: it is not in the files, so neither are its pods; "
         "ValidatingWebhookConfiguration guard calls it"
     ]
-    assert list(unjudged(state_of(objects))) == []
+    assert list(note_unjudged(state_of(objects))) == []
 
 
 def test_a_bundle_that_is_set_in_the_cluster():
@@ -69,7 +69,7 @@ def test_a_bundle_that_is_set_in_the_cluster():
     judge = configuration(webhook())
     annotation = "service.beta.openshift.io/inject-cabundle"
     judge["metadata"]["annotations"] = {annotation: "true"}
-    assert list(unjudged(of_files(judge, *backend()))) == [
+    assert list(note_unjudged(of_files(judge, *backend()))) == [
         "ValidatingWebhookConfiguration guard: caBundle is not judged: it is set in the cluster "
         f"({annotation})"
     ]
@@ -88,7 +88,7 @@ def test_policies_and_bindings_without_each_other():
         "metadata": {"name": "b"},
         "spec": {"policyName": "b", "validationActions": ["Deny"]},
     }
-    assert list(unjudged(of_files(policy, binding))) == [
+    assert list(note_unjudged(of_files(policy, binding))) == [
         "ValidatingAdmissionPolicyBinding b: not judged: its policy b is not in the files",
         "ValidatingAdmissionPolicy a: not judged: no binding of it is in the files",
     ]

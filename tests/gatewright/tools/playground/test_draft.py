@@ -34,7 +34,7 @@ spec:
 
 def shown(**changed):
     """Return the texts that the page shows for a draft."""
-    return JudgedDraft.of(draft(**changed), NOW).shown(NOW)
+    return JudgedDraft.of(draft(**changed), NOW).render(NOW)
 
 
 def test_a_denial_is_what_kubectl_prints():

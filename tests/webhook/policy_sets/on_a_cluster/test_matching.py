@@ -131,7 +131,7 @@ def applied_here(policies: list[JsonObject]) -> list[set[str]]:
     in_force = PoliciesInForce.read(
         documents, NAMESPACE, NO_PLANNERS, datetime.now(UTC), kinds=kinds_in(known, {})
     )
-    found = [*in_force.judged(known, NAMESPACE)][-len(manifests) :]
+    found = [*in_force.judge_documents(known, NAMESPACE)][-len(manifests) :]
     assert [each.verdict for each in found if each.verdict == "error"] == []
     return [{finding.policy for finding in each.findings} for each in found]
 
