@@ -123,6 +123,18 @@ class Case(CaseType):
     params: dict[str, Any] | None = Field(None, description="parameters of the policy in this case")
     expect: Literal["allowed", "not-matched"] | ExpectedAnswer
 
+    @field_validator("expect", mode="before")
+    @classmethod
+    def _says_what(cls, expect: Any) -> Any:
+        if isinstance(expect, str) and expect in ExpectedAnswer.model_fields:
+            example = (
+                "{spec: {}}"
+                if expect == "patched"
+                else "[{policy: replica-limits, path: spec.replicas}]"
+            )
+            raise ValueError(f"does not say what is expected; write {{{expect}: {example}}}")
+        return expect
+
     @field_validator("namespace")
     @classmethod
     def _is_a_namespace(cls, name: str | None) -> str | None:

@@ -143,6 +143,11 @@ def test_an_error_in_a_file_has_its_line(file, text, told):
             "cases.yaml:5: cases[0].expect: \"alowed\" is not one of 'allowed' or 'not-matched'",
         ),
         (
+            "denied",
+            'cases.yaml:5: cases[0].expect: "denied": does not say what is expected; '
+            "write {denied: [{policy: replica-limits, path: spec.replicas}]}",
+        ),
+        (
             "{denid: [{path: a}]}",
             'cases.yaml:5: cases[0].expect.denid: unknown field; did you mean "denied"?',
         ),
