@@ -40,7 +40,13 @@ def main() -> None:
             for write in step.writes
             if isinstance(write, Apply | CreateOnly)
         ]
-        planned.append([child_of(owner, each, kind.owned_resource(each.object)) for each in writes])
+        resources = {(each.api_version, each.kind): each for each in kind.owns}
+        planned.append(
+            [
+                child_of(owner, write, resources[write.object["apiVersion"], write.object["kind"]])
+                for write in writes
+            ]
+        )
     release = str(Path(controller.__file__).parents[1])
     json.dump({"release": release, "planned": planned}, sys.stdout)
 
