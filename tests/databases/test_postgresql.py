@@ -136,20 +136,6 @@ def test_a_primary_that_waits_for_standbys_starts_without_them(
     assert connect(again, database, "postgres", "changed") == "postgres"
 
 
-def test_data_of_another_version_is_left_alone(database: Database, stack: ExitStack) -> None:
-    """An image of another major version reports it and changes nothing."""
-    data = (
-        database.machine.own(database.data(0))
-        if database.data(0).exists()
-        else database.machine.volume("data-0/pgdata")
-    )
-    (data / "PG_VERSION").write_text("9\n")
-    pod = stack.enter_context(database.instance(0))
-    assert pod.run("postgres") == 1
-    assert "the data is of PostgreSQL 9, this is 1" in pod.logged()
-    assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
-
-
 @pytest.mark.parametrize(
     ("image", "message"),
     [
