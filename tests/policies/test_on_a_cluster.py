@@ -29,6 +29,16 @@ NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whateve
     "only files leave it out: the API server fills it in before it asks anybody": (
         "service_accounts.yaml: the older name of the field counts",
         "default_namespace.yaml: a manifest that names none may be applied to any namespace",
+        "default_namespace.yaml: so may the children of its custom resource",
+    ),
+    "a cluster has more roles than those of the case, which such a selector selects, too": tuple(
+        f"{file}.yaml: {case}"
+        for file in ("escalation_rights", "wildcard_rights")
+        for case in (
+            "a selector of roles without a label selects cluster-admin",
+            "a selector of roles without a value of a label does, too",
+            "a selector that leaves out the default roles is allowed",
+        )
     ),
     "only files have such objects: the API server does not store them": (
         "disruption_budgets.yaml: a malformed workload beside a budget is not the budget's fault",
