@@ -141,7 +141,7 @@ def owned(laptop: Laptop, namespace: str) -> dict[str, str]:
 def wait_ready(laptop: Laptop, namespace: str) -> None:
     """Wait until every custom resource is Ready."""
     laptop.kubectl(
-        "wait", PARENTS, "--all", "--for=condition=Ready", "-n", namespace, "--timeout=60s"
+        "wait", PARENTS, "--all", "--for=condition=Ready", "-n", namespace, "--timeout=90s"
     )
 
 
@@ -155,6 +155,12 @@ def test_a_namespace_is_restored_from_a_backup(laptop: Laptop) -> None:
     ]
     laptop.kubectl("apply", "-n", namespace, "-f-", input=listed([*samples, SHOP, STACK]))
     wait_ready(laptop, namespace)
+    # As Patroni does: without a synchronous standby, a primary whose password changes never restarts.
+    shop = ("postgresql/shop", "-n", namespace, "-o=jsonpath={.status.primary}")
+    primary = laptop.kubectl("get", *shop)
+    (standby,) = {"shop-0", "shop-1"} - {primary}
+    synchronous = (f"leader={primary}", f"sync_standby={standby}")
+    laptop.kubectl("annotate", "endpoints/shop-sync", "-n", namespace, *synchronous)
     backup, before = backed_up(laptop, namespace), contents(laptop, namespace)
     owners = owned(laptop, namespace)
     assert owners["Deployment/my-webapp"] == "WebApp/my-webapp"
