@@ -14,7 +14,7 @@ from typing import Any, Self
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Process, Reaper, free_ports
 
-READY_WITHIN = 60.0
+READY_WITHIN = 120.0  # seconds; reasons come up through several kinds, each looked up every 20 s
 ENDS_WITHIN = 30.0
 COMMAND = Path(sys.executable).with_name("gatewright")
 
