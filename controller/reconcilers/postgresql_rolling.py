@@ -82,7 +82,7 @@ def _next(
     standbys = [name for name in sorted(outdated, reverse=True) if name != primary]
     for name in (*standbys, primary):
         if name in outdated and name in unready and not members.may_serve(outdated[name]):
-            return name  # it serves nobody
+            return name  # it serves no requests
     if primary is None:
         return None
     if late := [name for name in standbys if name in unready]:

@@ -20,6 +20,14 @@ OURS = "gatewright-system"
 TLS = "gatewright-webhook-tls"
 CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
 PRODUCTION = (CONFIG / "policies/production.yaml").read_text()
+SERVICES = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: services}
+spec:
+  policy: service-types
+  match: {any: [{namespaces: [production]}]}
+"""
 POLICIES = ("--policies-config-map", "gatewright-policies")
 BOTH = {"validate", "mutate"}
 

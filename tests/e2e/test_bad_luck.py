@@ -9,18 +9,10 @@ import pytest
 from tests.e2e import manifests
 from tests.e2e.attempts import attempts
 from tests.e2e.conftest import CONFIG
-from tests.e2e.installation import OURS, Installation, install
+from tests.e2e.installation import OURS, SERVICES, Installation, install
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
-SERVICES = """\
-apiVersion: gatewright.io/v1alpha1
-kind: ClusterAdmissionPolicy
-metadata: {name: services}
-spec:
-  policy: service-types
-  match: {any: [{namespaces: [NAMESPACE]}]}
-"""
 SHORT_LEASE = ("--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms")
 LONGER_THAN_THE_LEASE = 4.0  # seconds
 
@@ -59,7 +51,7 @@ def restart_the_api_server(running: Installation) -> None:
 
 
 def slow_down(running: Installation) -> None:
-    """Freeze etcd for longer than the Lease lasts: the API server answers nobody."""
+    """Freeze etcd for longer than the Lease lasts: the API server answers no request."""
     running.plane.stop("etcd")
     time.sleep(LONGER_THAN_THE_LEASE)  # as long as the fault lasts
     running.plane.cont("etcd")
@@ -112,7 +104,7 @@ def test_bad_luck_admits_nothing(
         running.webhook.until("up, as the controller", lambda: is_up(running))
         denials = found[403]
         running.webhook.until("denied", lambda: found[403] > denials)
-        policy = SERVICES.replace("NAMESPACE", namespace)
+        policy = SERVICES.replace("production", namespace)
         running.kubectl("apply", "-f-", input=policy)
         running.webhook.until("in force", lambda: is_up(running) and is_in_force(running))
         running.create(namespace, manifests.webapp("shop", image="nginx:1.21"))

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e import manifests
-from tests.e2e.installation import CONTROLLER, OURS, PRODUCTION, TLS, Installation, install
+from tests.e2e.installation import (
+    CONTROLLER,
+    OURS,
+    PRODUCTION,
+    SERVICES,
+    TLS,
+    Installation,
+    install,
+)
 from tests.gatewright.started import registered
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
-SERVICES = """\
-apiVersion: gatewright.io/v1alpha1
-kind: ClusterAdmissionPolicy
-metadata: {name: services}
-spec:
-  policy: service-types
-  match: {any: [{namespaces: [production]}]}
-"""
 SHORT_LEASE = ("--lease-duration=12s", "--renew-deadline=10s", "--retry-period=500ms")
 
 

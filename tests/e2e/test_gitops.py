@@ -90,7 +90,7 @@ def differences(
 
 
 def settled(compare: Callable[[], JsonObject]) -> JsonObject:
-    """Return an answer; a difference only of a live object that nobody else changes meanwhile."""
+    """Return an answer; a difference only of a live object that no other writer changes meanwhile."""
     answer = compare()
     for _ in range(10):
         again = compare() if answer["Modified"] else answer

@@ -94,7 +94,7 @@ def test_standbys_restart_first_and_the_primary_hands_over_last(
 
 
 def test_a_single_instance_restarts() -> None:
-    """It has nobody to hand over to."""
+    """There is no instance to hand over to."""
     led = endpoints(leader="shop-0")
     plan = planned(children=[instances(replicas=1)], found=[pod(0), led])
     assert deleted(plan) == ["shop-0"]
