@@ -13,46 +13,17 @@ from datetime import datetime
 from typing import NamedTuple, get_args
 
 from config.api.meta import Condition
-from config.api.postgresql import DEFAULT_RESOURCES, PostgreSQL, PostgresqlVersion
+from config.api.postgresql import PostgreSQL, PostgresqlVersion
 from config.data_versions import is_later
 from controller.reconcilers import postgresql_patroni as patroni
-from controller.reconcilers.backup_runs import Run, run
+from controller.reconcilers import postgresql_upgrade_job as jobs
+from controller.reconcilers.backup_runs import Run
 from controller.reconcilers.claims import Volumes
-from controller.reconcilers.postgresql_pods import (
-    COMPONENT,
-    VERSION,
-    client,
-    image_source,
-    metadata,
-    mount,
-    origin,
-    pod,
-    volumes,
-)
-from controller.reconcilers.requirements import complete_requirements
-from controller.reconcilers.resources import JOB, POD, STATEFUL_SET
-from controller.runtime.plan import CreateOnly, Delete, Observed, Problem, Reference, Write
-from kube.resource import JsonObject
+from controller.reconcilers.postgresql_pods import VERSION
+from controller.reconcilers.resources import STATEFUL_SET
+from controller.runtime.plan import CreateOnly, Observed, Problem, Write
 
 UPGRADED = "Upgraded"  # the condition
-DATA = "/var/lib/postgresql/data"
-CONTAINER = "spec.template.spec.containers[name=upgrade]"
-ORIGIN = {
-    **origin("spec.template"),
-    "metadata.name": "spec.version",
-    f"{CONTAINER}.resources": "spec.resources",
-}
-# The script exits with 1 for what another attempt would find, too.
-GIVES_UP = {
-    "rules": [
-        {
-            "action": "FailJob",
-            "onExitCodes": {"containerName": "upgrade", "operator": "In", "values": [1]},
-        }
-    ]
-}
-NODE = "kubernetes.io/hostname"
-POD_NAME = "statefulset.kubernetes.io/pod-name"
 
 
 class Upgrade(NamedTuple):
@@ -123,27 +94,27 @@ def upgrade_of(database: PostgreSQL, observed: Observed, stored: Volumes) -> Upg
     if version == previous:
         back = f"going back to PostgreSQL {version}"
         return _switch(database, observed, data, [], "GoingBack", back)
-    check = _job(database, observed, data, "check")
-    upgrade = _job(database, observed, data, "upgrade")
-    writes: list[Write] = [*_stale(database, observed, [check, upgrade])]
+    check = jobs.job(database, observed, data, "check")
+    upgrade = jobs.job(database, observed, data, "upgrade")
+    writes: list[Write] = [*jobs.delete_stale(database, observed, [check, upgrade])]
     if not _is_running(database, observed, version):
-        writes.append(CreateOnly(check, origin=_origin(database)))
-        tried = _result(database, observed, check)
+        writes.append(CreateOnly(check, origin=jobs.origin_of(database)))
+        tried = jobs.result_of(database, observed, check)
         if tried is None or tried.state in ("Running", "Failing"):
             checking = f"trying the upgrade to PostgreSQL {version} with a copy of the schema"
             note = f"{checking}: {tried.message}" if tried and tried.message else checking
             return Upgrade(data, replicas, writes, "Checking", note, is_done=False)
         if tried.state == "Failed":
             return _failed(Upgrade(data, replicas, writes, "CheckFailed"), tried, data)
-        made = _result(database, observed, upgrade)
+        made = jobs.result_of(database, observed, upgrade)
         if made is not None and made.state == "Failed":
-            writes.append(CreateOnly(upgrade, origin=_origin(database)))
+            writes.append(CreateOnly(upgrade, origin=jobs.origin_of(database)))
             return _failed(Upgrade(data, replicas, writes, "UpgradeFailed"), made, data)
         if not _is_stopped(database, observed):
             fewer = _fewer(database, observed)
             note = f"stopping PostgreSQL {data}, the first instance last: {fewer} left"
             return Upgrade(data, fewer, writes, "Stopping", note, is_done=False)
-        writes.append(CreateOnly(upgrade, origin=_origin(database)))
+        writes.append(CreateOnly(upgrade, origin=jobs.origin_of(database)))
         if made is None or made.state != "Succeeded":
             note = f"upgrading the data from PostgreSQL {data} to {version}"
             if made and made.message:
@@ -155,7 +126,7 @@ def upgrade_of(database: PostgreSQL, observed: Observed, stored: Volumes) -> Upg
 
 def _settled(database: PostgreSQL, observed: Observed, data: str, previous: str | None) -> Upgrade:
     """Return what runs while no version changes: all instances, with the version of the data."""
-    writes, replicas = _stale(database, observed, []), database.spec.replicas
+    writes, replicas = jobs.delete_stale(database, observed, []), database.spec.replicas
     if previous is None:
         return Upgrade(data, replicas, writes)
     if not _all_ready(database, observed, replicas) and not _was_done(database):
@@ -206,18 +177,6 @@ def _failed(planned: Upgrade, attempt: Run, data: str) -> Upgrade:
     return planned._replace(message=message, is_done=False)
 
 
-def _result(database: PostgreSQL, observed: Observed, job: JsonObject) -> Run | None:
-    """Return how a Job ended; None if there is none yet."""
-    name = job["metadata"]["name"]
-    stored = observed.child(JOB, name)
-    if stored is None:
-        return None
-    pods = observed.find(POD, "instance", database.name)
-    own = [each for each in pods if each["metadata"].get("labels", {}).get("job-name") == name]
-    obstacle = observed.obstacles.get(stored["metadata"]["uid"])
-    return run(stored, own, obstacle, lambda _: None)
-
-
 def _fewer(database: PostgreSQL, observed: Observed) -> int:
     """Return how many instances to run next, one fewer once the primary can hand over."""
     child = observed.child(STATEFUL_SET, database.name) or {"spec": {}}
@@ -250,53 +209,3 @@ def _is_running(database: PostgreSQL, observed: Observed, version: str) -> bool:
     """Return whether the StatefulSet is of this version."""
     child = observed.child(STATEFUL_SET, database.name) or {"metadata": {}}
     return bool((child["metadata"].get("labels") or {}).get(VERSION) == version)
-
-
-def _stale(database: PostgreSQL, observed: Observed, wanted: Sequence[JsonObject]) -> list[Write]:
-    """Return the deletions of Jobs of other upgrades."""
-    names = {job["metadata"]["name"] for job in wanted}
-    return [
-        Delete(Reference(JOB, about["name"], about["uid"], database.namespace))
-        for about in (job["metadata"] for job in observed.find(JOB, "instance", database.name))
-        if about["labels"][COMPONENT] == "upgrade" and about["name"] not in names
-    ]
-
-
-def _origin(database: PostgreSQL) -> dict[str, str]:
-    return ORIGIN | dict.fromkeys(
-        (f"{CONTAINER}.image", f"{CONTAINER}.env"), image_source(database)
-    )
-
-
-def _job(database: PostgreSQL, observed: Observed, data: str, action: str) -> JsonObject:
-    """Return the Job that tries the upgrade (`check`) or does it (`upgrade`)."""
-    version, first = database.spec.version, f"{database.name}-0"
-    about = metadata(database, f"{database.name}-{action}-{version}", "upgrade")
-    runs = client(database, observed, version, "upgrade")
-    values = {"FROM": data, "TO": version, "PGDATA": f"{DATA}/pgdata"}
-    container = {
-        **runs,
-        "command": [*runs["command"], action],
-        "env": [*runs["env"], *({"name": name, "value": values[name]} for name in values)],
-        "resources": complete_requirements(database.spec.resources, DEFAULT_RESOURCES.to_api()),
-        "volumeMounts": [*runs["volumeMounts"], mount("data", DATA), mount("work", "/work")],
-    }
-    own = [
-        {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{first}"}},
-        {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
-    ]
-    beside = {"topologyKey": NODE, "labelSelector": {"matchLabels": {POD_NAME: first}}}
-    # A volume that is in use can only be mounted on the same node.
-    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
-    spec: JsonObject = {
-        **pod([container], [*volumes(database), *own]),
-        "restartPolicy": "Never",
-        **({"affinity": affinity} if action == "check" else {}),
-    }
-    template = {"metadata": {"labels": about["labels"]}, "spec": spec}
-    return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
-        "metadata": about,
-        "spec": {"backoffLimit": 2, "podFailurePolicy": GIVES_UP, "template": template},
-    }
