@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controller.reconcilers.postgresql_members import keep_pod
 from controller.runtime.plan import ApplyFields, Delete, Plan
 from kube.resource import JsonObject
 from tests.controller.reconcilers.test_postgresql import (
@@ -49,12 +50,13 @@ def job(name: str, end: str = "Complete") -> JsonObject:
 
 
 def failed_pod(job: str) -> JsonObject:
-    """The pod of a Job that failed."""
+    """The pod of a Job that failed, as the cache keeps it."""
     terminated = {"exitCode": 1, "message": f"log\n{REFUSED}"}
     status = {"containerStatuses": [{"name": "upgrade", "state": {"terminated": terminated}}]}
     stored = child("Pod", f"{job}-x", spec={}, status=status)
     stored["metadata"]["labels"] = {"job-name": job}
-    return stored
+    kept = keep_pod(stored)
+    return stored | kept | {"metadata": {**stored["metadata"], **kept["metadata"]}}
 
 
 def recorded(version: str, previous: str = "") -> JsonObject:
