@@ -13,11 +13,11 @@ def by_name(object: JsonObject) -> Iterator[str]:
 def by_label(label: str) -> Callable[[JsonObject], Iterator[str]]:
     """Return the index by the value of a label; objects without the label are not indexed."""
 
-    def labelled(object: JsonObject) -> Iterator[str]:
+    def read_label(object: JsonObject) -> Iterator[str]:
         if value := object["metadata"].get("labels", {}).get(label):
             yield value
 
-    return labelled
+    return read_label
 
 
 def keep_metadata(object: JsonObject, *more: str) -> JsonObject:

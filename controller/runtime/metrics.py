@@ -94,7 +94,7 @@ class ControllerMetrics:
     def follow(self, name: str, queue: WorkQueue[ReconcileRequest], workers: int) -> None:
         """Create all series of a controller; its gauges are read from its queue."""
 
-        def unfinished() -> list[float]:
+        def list_seconds() -> list[float]:
             now = time.monotonic()
             return [now - since for since in list(queue.processing.values())]
 
@@ -106,8 +106,8 @@ class ControllerMetrics:
         self._workers.labels(name).set(workers)
         self._depth.labels(name).set_function(lambda: len(queue))
         self._active.labels(name).set_function(lambda: len(queue.processing))
-        self._unfinished.labels(name).set_function(lambda: sum(unfinished()))
-        self._longest.labels(name).set_function(lambda: max(unfinished(), default=0.0))
+        self._unfinished.labels(name).set_function(lambda: sum(list_seconds()))
+        self._longest.labels(name).set_function(lambda: max(list_seconds(), default=0.0))
 
     def count_reconcile(
         self, name: str, outcome: ReconcileOutcome, seconds: float, waited: float

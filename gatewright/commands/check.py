@@ -189,7 +189,7 @@ def command(
 
     recorded = [] if reviews is None else list(read_reviews(reviews))
 
-    def judged() -> Checker:
+    def judge_manifests() -> Checker:
         changes = ChangedFiles.of(manifests) if changed_files else ChangedFiles.since(changed)
         paths = (".",) if changed_files else manifests
         sources = _changed_sources(settings, paths, charts, changes)
@@ -210,11 +210,11 @@ def command(
         return checker
 
     try:
-        checker = judged()
+        checker = judge_manifests()
         files, notes = list[FixedFile](), list[str]()
         if fixes:
             fix_once = partial(fixed_files, defaults=fix_defaults, unsafe=unsafe_fixes)
-            checker, files, notes = _fix(checker, judged, fix_once, writes=not diff)
+            checker, files, notes = _fix(checker, judge_manifests, fix_once, writes=not diff)
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
     checker.notes += notes

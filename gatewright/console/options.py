@@ -157,7 +157,7 @@ def settings_options(*names: str, shares_file: bool = False) -> Callable[[Comman
     used = Settings.model_fields if shares_file else names
 
     def decorate(command: Command) -> Command:
-        def loaded(*args: Any, config: Path | None, **options: Any) -> Any:
+        def run_with_settings(*args: Any, config: Path | None, **options: Any) -> Any:
             source = click.get_current_context().get_parameter_source
             flags = {name: options.pop(name) for name in names if _is_given(name, source(name))}
             for name in names:
@@ -169,7 +169,7 @@ def settings_options(*names: str, shares_file: bool = False) -> Callable[[Comman
             except FaultsError as error:  # some settings are checked only when they are used
                 raise click.UsageError(str(error)) from None
 
-        wrapped: Command = update_wrapper(loaded, command)
+        wrapped: Command = update_wrapper(run_with_settings, command)
         wrapped = click.option(
             "--config", type=FILE, metavar="FILE", help="settings file: YAML, same names"
         )(wrapped)

@@ -78,7 +78,7 @@ class Cluster:
         children: dict[Id, JsonObject] = {}
         served = await self._optional()
 
-        def observed(each: Parent) -> Observed:
+        def observe(each: Parent) -> Observed:
             uid = _uid(there.get(each.title))
             owned = [
                 current for current in children.values() if uid and _is_controlled_by(current, uid)
@@ -90,11 +90,11 @@ class Cluster:
                 served=served,
             )
 
-        for child in plan_children(parent, self._now, self._settings, observed):
+        for child in plan_children(parent, self._now, self._settings, observe):
             await self._look(child, there, children)
             if child.parent.title not in read:
                 read[child.parent.title] = await self._read(child.parent)
-        for child in plan_children(parent, self._now, self._settings, observed):
+        for child in plan_children(parent, self._now, self._settings, observe):
             await self._look(child, there, children)
             uid = _uid(there[child.parent.title])
             yield await self._difference(child, children.get(_id(child)), uid)

@@ -29,7 +29,7 @@ def constant(value: Any) -> Code:
 def path_of(base: Code, path: list[str]) -> Code:
     """Return the selection of one field after the other."""
 
-    def selected(frame: Frame) -> Any:
+    def select_path(frame: Frame) -> Any:
         found = first = base(frame)
         try:
             for name in path:
@@ -40,17 +40,17 @@ def path_of(base: Code, path: list[str]) -> Code:
             return first
         return found
 
-    return selected
+    return select_path
 
 
 def test(base: Code, name: str) -> Code:
     """Return `has()` of a field."""
 
-    def tested(frame: Frame) -> bool:
+    def test_field(frame: Frame) -> bool:
         found = base(frame)
         return name in found if type(found) is dict else optional_index(found, name) is not NONE
 
-    return tested
+    return test_field
 
 
 def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
@@ -89,7 +89,7 @@ def list_of(items: list[tuple[Code, bool]]) -> Code:
 def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
     """Return the closure of a map; an optional entry without a value is left out."""
 
-    def built(frame: Frame) -> dict[Any, Any]:
+    def build_map(frame: Frame) -> dict[Any, Any]:
         found = {}
         for key, value, optional in entries:
             name, given = key(frame), _present(value(frame), optional)
@@ -101,7 +101,7 @@ def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
                 found[name] = given[0]
         return found
 
-    return built
+    return build_map
 
 
 def _present(value: Any, optional: bool) -> tuple[Any, ...]:

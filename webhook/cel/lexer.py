@@ -84,7 +84,7 @@ def _integer(match: re.Match[str]) -> int:
 def _text(match: re.Match[str]) -> str | bytes:
     is_bytes = "b" in (match["raw"] or match["bytes"]).lower()
 
-    def unescaped(escape: re.Match[str]) -> str:
+    def unescape(escape: re.Match[str]) -> str:
         if escape["plain"]:
             return _PLAIN.get(escape["plain"], escape["plain"])
         digits = escape["hex"] or (escape["unicode"] or "")[1:]
@@ -96,7 +96,7 @@ def _text(match: re.Match[str]) -> str | bytes:
         # Surrogates carry single bytes through `str`, as Python's own "surrogateescape" does.
         return chr(0xDC00 + code) if is_bytes and code > 0x7F else chr(code)
 
-    text = match["body"] if match["raw"] else _ESCAPE.sub(unescaped, match["body"])
+    text = match["body"] if match["raw"] else _ESCAPE.sub(unescape, match["body"])
     return text.encode("utf-8", "surrogateescape") if is_bytes else text
 
 

@@ -144,13 +144,13 @@ def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, Json
         return scaled.object, old
     names = {"name": request.name, "namespace": attributes.namespace}
 
-    def named(object: JsonObject | None) -> JsonObject | None:
+    def name_object(object: JsonObject | None) -> JsonObject | None:
         if object is None:
             return None
         return object | {"metadata": Fields(object).mapping("metadata") | names}
 
     old = request.old_object if attributes.operation == "UPDATE" else None
-    return named(request.object), named(old)
+    return name_object(request.object), name_object(old)
 
 
 def _as_stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:

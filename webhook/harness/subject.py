@@ -50,25 +50,25 @@ class WatchedEngine(Engine):
         policy = bound.policy
         rules_look = isinstance(policy, RulePolicy) and looks(policy)
 
-        def looked() -> None:
+        def record_look() -> None:
             self._looked.add(bound.title)
 
         def watch(judge: JudgeFunction | None) -> JudgeFunction | None:
-            def watched(request: Request, params: Any) -> Iterator[Any]:
+            def judge_and_record(request: Request, params: Any) -> Iterator[Any]:
                 if not isinstance(policy, RulePolicy):
-                    request = cast(Request, _Watched(request, looked))
+                    request = cast(Request, _Watched(request, record_look))
                 elif rules_look:
-                    looked()
+                    record_look()
                 for yielded in judge(request, params) if judge is not None else ():
                     if not isinstance(yielded, Violation | Patch):
                         raise TypeError(
                             f"the policy yielded {yielded!r}, "
                             "which is neither a Violation nor a Patch"
                         )
-                    looked()
+                    record_look()
                     yield yielded
 
-            return None if judge is None else watched
+            return None if judge is None else judge_and_record
 
         return replace(
             bound,

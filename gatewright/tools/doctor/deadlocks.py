@@ -77,13 +77,13 @@ def _of_webhook(
 ) -> Iterator[Hazard]:
     """Yield the findings about one webhook: their patches are the same, and exclude `spaces`."""
 
-    def judged(requests: Iterable[ExampleRequest]) -> list[ExampleRequest]:
+    def select_called(requests: Iterable[ExampleRequest]) -> list[ExampleRequest]:
         return [request for request in requests if is_called(each.webhook, request, state)]
 
     service = each.service
-    own = judged(own_needs(service, state)) if service else []
-    data = judged(own_needs(service, state, "own_data")) if service and not own else []
-    needed, lost = judged(needs), judged(events())
+    own = select_called(own_needs(service, state)) if service else []
+    data = select_called(own_needs(service, state, "own_data")) if service and not own else []
+    needed, lost = select_called(needs), select_called(events())
     system = [need for need in needed if need.namespace]
     wide = [need for need in needed if not need.namespace]
     patch = _Exclusion.of([*own, *data, *needed, *lost], spaces).patch(each)

@@ -90,13 +90,13 @@ def _index(
                 listing.setdefault(label, {}).setdefault(value, []).append(key)
 
     @cache
-    def unlisted(label: HeldLabel) -> list[str]:
+    def list_free(label: HeldLabel) -> list[str]:
         return [key for key, labels in allowed.items() if not labels.get(label, ANY)[0]]
 
     def candidates(labels: AllowedLabels) -> Iterable[str]:
         """Return the selectors that allow values of one label: the label with the fewest."""
         lists = (
-            [*(listing[label][value] for value in values), unlisted(label)]
+            [*(listing[label][value] for value in values), list_free(label)]
             for label, (is_listed, values) in labels.items()
             if is_listed
         )

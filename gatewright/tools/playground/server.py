@@ -66,7 +66,7 @@ def is_own(host: str, header: str) -> bool:
 
 def _guard(host: str) -> Middleware:
     @web.middleware
-    async def guarded(request: web.Request, handler: HttpHandler) -> web.StreamResponse:
+    async def guard(request: web.Request, handler: HttpHandler) -> web.StreamResponse:
         if not is_own(host, request.headers.get("Host", "")):
             return _problem(421, "this server is known as localhost, not by the name in Host")
         try:
@@ -76,7 +76,7 @@ def _guard(host: str) -> Middleware:
         response.headers.update(SECURITY)
         return response
 
-    return guarded
+    return guard
 
 
 def _page() -> HttpHandler:

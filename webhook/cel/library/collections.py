@@ -152,13 +152,13 @@ def _or(optional: Code, other: Code, *, is_value: bool = False) -> Code:
     As in cel-go, other values are returned.
     """
 
-    def chosen(frame: Frame) -> Any:
+    def choose(frame: Frame) -> Any:
         found = optional(frame)
         if found is NONE:
             return other(frame)
         return found.value if is_value and type(found) is Optional else found
 
-    return chosen
+    return choose
 
 
 def _end(items: list[Any], index: int) -> Optional:

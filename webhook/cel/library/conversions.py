@@ -32,13 +32,13 @@ _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 def _from_text(name: str, pattern: str, read: Callable[[str], Any]) -> Row:
     expected = re.compile(pattern, re.ASCII)
 
-    def converted(text: str) -> Any:
+    def convert(text: str) -> Any:
         with suppress(EvaluationError):
             if len(text) <= 400 and expected.fullmatch(text):
                 return read(text)
         raise unconvertible("string", name)
 
-    return f"{name}(string) -> {name}", converted, _WRITTEN
+    return f"{name}(string) -> {name}", convert, _WRITTEN
 
 
 def to_text(value: Any) -> str:

@@ -74,7 +74,7 @@ def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, A
     width.
     """
 
-    def written(meter: Meter, value: Any, precision: int) -> str:
+    def write(meter: Meter, value: Any, precision: int) -> str:
         meter.charge(precision >> READ)
         if type(value) is str and value not in _NUMBERS:
             raise EvaluationError(
@@ -85,7 +85,7 @@ def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, A
         found = write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
         return found.rjust(precision) if name == "scientific" else found
 
-    return written
+    return write
 
 
 def _fixed_point(number: float, digits: int) -> str:
@@ -137,7 +137,7 @@ def _format(meter: Meter, text: str, args: list[Any]) -> str:
     meter.charge((len(text) + len(args)) >> READ)
     left = args[::-1]
 
-    def written(match: re.Match[str]) -> str:
+    def write(match: re.Match[str]) -> str:
         meter.charge(_NUMBER)
         if match[1] == "%":
             return "%"
@@ -150,7 +150,7 @@ def _format(meter: Meter, text: str, args: list[Any]) -> str:
         value = left.pop()
         return _taking(match[3], type_name(value)).write(meter, value, int(match[2] or 6))
 
-    return _CLAUSE.sub(written, text)
+    return _CLAUSE.sub(write, text)
 
 
 def check_format(text: str, types: list[list[Type]] | None) -> None:

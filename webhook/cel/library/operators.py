@@ -117,13 +117,13 @@ def _bitwise(name: str, call: Callable[[int, int], int]) -> Row:
 
 
 def _shift(name: str, call: Callable[[int, int], int]) -> Row:
-    def shifted(value: int, count: int) -> int:
+    def shift(value: int, count: int) -> int:
         if count < 0:
             raise EvaluationError(f"math.{name}() negative offset: {count}")
         bits = call(int(value) & MAX_UINT, min(count, 64)) & MAX_UINT
         return Uint(bits) if type(value) is Uint else bits - 2**64 if bits >= 2**63 else bits
 
-    return f"math.{name}(I, int) -> I", shifted, 2
+    return f"math.{name}(I, int) -> I", shift, 2
 
 
 _OF_INTEGERS = (
