@@ -67,7 +67,7 @@ class Conversion(Upkeep):
         """
         return super().controller(metrics, (self._cache, *also))
 
-    def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
+    def plan_part(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the stanza; None without a CRD or a CA bundle."""
         trusted = self.trusted_bundle(self._cache.get(self._configuration))
         if stored is None or not trusted:

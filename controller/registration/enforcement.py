@@ -218,7 +218,7 @@ class EnforcementProbe:
         asked, later = Counter[Way](), list[_Measured]()
         for measured in waiting:
             wanted = any(
-                asked[way] < self._ways.wanted(way, now, interval) for way in measured.ways
+                asked[way] < self._ways.count_wanted(way, now, interval) for way in measured.ways
             )
             if not (measured.suspected or wanted):
                 later.append(measured)
@@ -319,7 +319,7 @@ class EnforcementProbe:
         """Report the result of a policy, or what is concluded for it, if it is another one."""
         new = measured.known
         if new is not None and new.status == "True":
-            new = self._ways.concluded(measured.ways) or new
+            new = self._ways.conclude(measured.ways) or new
         if new is None or new == measured.reported:
             return
         known = measured.reported.status if measured.reported is not None else None

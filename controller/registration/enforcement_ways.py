@@ -33,7 +33,7 @@ class Ways:
         """Know nothing yet."""
         self._states: dict[Way, _State] = {}
 
-    def wanted(self, way: Way, now: float, interval: float) -> int:
+    def count_wanted(self, way: Way, now: float, interval: float) -> int:
         """Return how many requests of a way to send now, before it is the turn of their policies.
 
         One in each interval; several to see whether a failure is one policy's.
@@ -45,7 +45,7 @@ class Ways:
             return SAMPLES
         return int(now - state.asked >= interval)
 
-    def concluded(self, ways: Iterable[Way]) -> Enforcement | None:
+    def conclude(self, ways: Iterable[Way]) -> Enforcement | None:
         """Return what is concluded for a policy with these ways; None: nothing."""
         states = (self._states.get(way) for way in ways)
         return next((each.concluded for each in states if each and each.concluded), None)

@@ -133,7 +133,7 @@ class Registrar(Upkeep):
         self._metrics = RegistrationMetrics(metrics.registry)
         return super().controller(metrics, also)
 
-    def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
+    def plan_part(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the webhooks.
 
         They have no rules until another controller has filled in a caBundle.

@@ -114,7 +114,7 @@ class Upkeep(ABC):
         self._logged: tuple[int, str] | None = None
 
     @abstractmethod
-    def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
+    def plan_part(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the desired part.
 
         None while an input is missing; its event enqueues the request.
@@ -164,7 +164,7 @@ class Upkeep(ABC):
         """Write one part if it is due. Otherwise return after how long to check again."""
         cache, before = self.caches[resource, name], self._written.get((resource, name))
         stored = cache.get(name)
-        found, desired = self.part(stored), self.desired(resource, stored)
+        found, desired = self.part(stored), self.plan_part(resource, stored)
         if desired is None or found == desired.part:
             return None
         repairs = 0

@@ -28,7 +28,7 @@ def child_of(owner: Owner, write: Apply | CreateOnly, resource: Resource) -> Jso
     return desired
 
 
-def created(write: Apply | CreateOnly) -> JsonObject:
+def fill_initial(write: Apply | CreateOnly) -> JsonObject:
     """Return the planned object as it is created, without random values."""
     if isinstance(write, CreateOnly) or not write.initial:
         return write.object

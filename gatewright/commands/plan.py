@@ -11,7 +11,7 @@ import click
 from config.documents import Document, DocumentError, readable_documents_at
 from config.printable import printable
 from config.settings import Settings, planner_settings
-from controller.runtime.child import created
+from controller.runtime.child import fill_initial
 from gatewright.checks.loaded_policies import PoliciesInForce
 from gatewright.checks.skipped import kinds_of
 from gatewright.checks.sources import read_sources
@@ -124,7 +124,8 @@ def _print_all(
         else:
             click.echo(
                 "---\n".join(
-                    f"{child.comment}{to_yaml(redact(created(child.write)))}" for child in children
+                    f"{child.comment}{to_yaml(redact(fill_initial(child.write)))}"
+                    for child in children
                 ),
                 nl=False,
             )

@@ -13,7 +13,7 @@ from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
 from config.printable import printable
 from controller.reconcilers import planned_kinds
-from controller.runtime.child import created
+from controller.runtime.child import fill_initial
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Step
 from kube.resource import JsonObject, Resource, group_version
@@ -82,7 +82,7 @@ class Planned:
     def object(self) -> JsonObject:
         """The object, in its parent's namespace."""
         placed = {"namespace": self.parent.namespace} if self.resource.namespaced else {}
-        object = created(self.write)
+        object = fill_initial(self.write)
         return object | {"metadata": object["metadata"] | placed}
 
     @property

@@ -13,7 +13,7 @@ from config.faults import faults
 from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.images import is_chosen
-from controller.runtime.child import created
+from controller.runtime.child import fill_initial
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject, Resource
@@ -89,7 +89,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
 
     def child(write: Apply | CreateOnly) -> PlannedObject:
         resource = kind.owned_resource(write.object)
-        object = created(write)
+        object = fill_initial(write)
         filled = defaulted_as(types[resource], object) if resource in types else object
         if isinstance(write, Apply):
             return PlannedObject(kinds_of[resource], filled, write.origin)

@@ -93,10 +93,10 @@ class Authorizer:
 
     def __getitem__(self, field: str) -> Any:
         """Raise EvaluationError for `authorizer.requestResource`, the only field."""
-        _undecided()
+        _refuse_to_decide()
 
 
-def _undecided(*_: Any) -> NoReturn:
+def _refuse_to_decide(*_: Any) -> NoReturn:
     raise EvaluationError("authorizer: only the API server can check permissions")
 
 
@@ -116,4 +116,4 @@ _CHECKS = """
     (kubernetes.PathCheck).check(string) -> kubernetes.Decision;
     (kubernetes.Decision).allowed() -> bool; (kubernetes.Decision).errored() -> bool;
     (kubernetes.Decision).reason() -> string; (kubernetes.Decision).error() -> string"""
-declare((_CHECKS, _undecided, NO_MORE))
+declare((_CHECKS, _refuse_to_decide, NO_MORE))

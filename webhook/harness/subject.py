@@ -39,7 +39,7 @@ class WatchedEngine(Engine):
         """Clear the record."""
         self._looked.clear()
 
-    def looked(self, outcome: Outcome) -> bool:
+    def has_looked(self, outcome: Outcome) -> bool:
         """Whether the policy of an outcome read the request, or reported something."""
         reported = outcome.violations or outcome.tolerated or outcome.patched
         has_result = bool(reported or outcome.malformed or outcome.error)

@@ -43,7 +43,7 @@ def attempt(trial: Trial) -> Tried:
         answer = ask(trial.engine, trial.admission, trial.looked_up)
     except MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
-    answer = replace(answer, outcomes=tuple(filter(trial.engine.looked, answer.outcomes)))
+    answer = replace(answer, outcomes=tuple(filter(trial.engine.has_looked, answer.outcomes)))
     return Tried(trial, answer, (*find_unused(trial), *_differences(trial, answer)))
 
 

@@ -63,21 +63,21 @@ class EditorSession:
         message = lsp.ShowMessageParams(type=lsp.MessageType.Error, message=f"Gatewright: {text}")
         self.server.window_show_message(message)
 
-    def opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
+    def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         """Judge a text."""
         self._soon(params.text_document.uri, 0)
 
-    def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
+    def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """Judge a text when it has not changed for as long as judging takes, or for 50 ms."""
         self._soon(params.text_document.uri, min(self.duration, MAX_PAUSE))
 
-    def saved(self, _: lsp.DidSaveTextDocumentParams) -> None:
+    def did_save(self, _: lsp.DidSaveTextDocumentParams) -> None:
         """Judge every text again: the file may be one of the policies."""
         if self.policies is not None:
             self.policies.definitions.on_saved()
         self._judge_all()
 
-    def closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
+    def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         """Forget a text."""
         uri = params.text_document.uri
         if uri in self.tasks:
@@ -224,10 +224,10 @@ def language_server(make_policies: MakePolicies) -> LanguageServer:
     triggers = lsp.CompletionOptions(trigger_characters=[":", " "])
     for feature, options, work in (
         (lsp.INITIALIZE, None, session.begin),
-        (lsp.TEXT_DOCUMENT_DID_OPEN, None, session.opened),
-        (lsp.TEXT_DOCUMENT_DID_CHANGE, None, session.changed),
-        (lsp.TEXT_DOCUMENT_DID_SAVE, None, session.saved),
-        (lsp.TEXT_DOCUMENT_DID_CLOSE, None, session.closed),
+        (lsp.TEXT_DOCUMENT_DID_OPEN, None, session.did_open),
+        (lsp.TEXT_DOCUMENT_DID_CHANGE, None, session.did_change),
+        (lsp.TEXT_DOCUMENT_DID_SAVE, None, session.did_save),
+        (lsp.TEXT_DOCUMENT_DID_CLOSE, None, session.did_close),
         (lsp.TEXT_DOCUMENT_HOVER, None, session.hover),
         (lsp.TEXT_DOCUMENT_COMPLETION, triggers, session.complete),
         (lsp.TEXT_DOCUMENT_CODE_ACTION, kinds, session.actions),

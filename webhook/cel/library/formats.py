@@ -89,7 +89,7 @@ def _qualified_name(text: str) -> list[str]:
     return found + [f"name part {each}" for each in NAME_PART(name)]
 
 
-def _ended(validate: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+def _allow_dash(validate: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     """Return the validation of a prefix, which may end with a dash."""
     return lambda text: validate(f"{text[:-1]}a" if text.endswith("-") else text)
 
@@ -101,11 +101,11 @@ def _parse(parse: Callable[[str], Any], text: str, message: str = "") -> list[st
 
 FORMATS: dict[str, Callable[[str], list[str]]] = {  # each returns the errors of a text
     "dns1123Label": _label,
-    "dns1123LabelPrefix": _ended(_label),
+    "dns1123LabelPrefix": _allow_dash(_label),
     "dns1123Subdomain": SUBDOMAIN,
-    "dns1123SubdomainPrefix": _ended(SUBDOMAIN),
+    "dns1123SubdomainPrefix": _allow_dash(SUBDOMAIN),
     "dns1035Label": LABEL_1035,
-    "dns1035LabelPrefix": _ended(LABEL_1035),
+    "dns1035LabelPrefix": _allow_dash(LABEL_1035),
     "labelValue": LABEL_VALUE,
     "qualifiedName": _qualified_name,
     "uuid": lambda text: [] if _is(_UUID, text) else ["does not match the UUID format"],

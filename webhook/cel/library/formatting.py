@@ -74,7 +74,7 @@ def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, A
     width.
     """
 
-    def write(meter: Meter, value: Any, precision: int) -> str:
+    def write_value(meter: Meter, value: Any, precision: int) -> str:
         meter.charge(precision >> READ)
         if type(value) is str and value not in _NUMBERS:
             raise EvaluationError(
@@ -85,7 +85,7 @@ def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, A
         found = write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
         return found.rjust(precision) if name == "scientific" else found
 
-    return write
+    return write_value
 
 
 def _fixed_point(number: float, digits: int) -> str:
