@@ -147,8 +147,8 @@ class PostgreSQLStatus(Status):
     phase: Literal["Pending", "Deploying", "Running", "Degraded", "Failed"] | None = Field(
         None,
         description="Pending until the StatefulSet exists, Deploying until all instances are "
-        "ready, then Running; "
-        "Degraded when instances are lost later; Failed when the spec cannot be applied.",
+        "ready and the backup of restoreFrom is restored, then Running; Degraded when instances "
+        "are lost later; Failed when the spec cannot be applied.",
     )
     replicas: Int32 | None = Field(None, description="Number of instances that exist.")
     ready_replicas: Int32 | None = Field(None, description="Number of instances that are ready.")

@@ -1,11 +1,13 @@
 """PostgreSQL: credentials, instances, Services, users and databases, and backups, in that order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
 from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
+from config.postgresql_names import FieldFault
 from controller.reconcilers import postgresql_backups as backups
 from controller.reconcilers import postgresql_members as members
 from controller.reconcilers import postgresql_patroni as patroni
@@ -71,8 +73,10 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     is_up = is_pod_ready(_primary(database, observed))
     is_lost = not is_up and _was_up(database) and upgrade.is_done
     removed, dumps = _removal(database, observed, stored), backups.state(database, observed, now)
+    wrong = _problem_of_instances(database, observed)
+    steps = _steps(database, observed, stored, upgrade, removed, is_up=is_up)
     return Plan(
-        steps=_steps(database, observed, stored, upgrade, removed, is_up=is_up),
+        steps=_hold(steps) if wrong else steps,
         status=_status(
             database,
             observed,
@@ -85,7 +89,7 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
             ],
             is_up=is_up,
         ),
-        problem=_problem(database, observed, stored),
+        problem=_problem(database, observed, stored) or wrong,
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database, observed), "Warning")] if is_lost else (),
         finalized=removed.finalized,
@@ -189,6 +193,12 @@ def _steps(
     )
 
 
+def _hold(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps without their writes, except the removal of volumes."""
+    *others, removing = steps
+    return [*(replace(step, writes=()) for step in others), removing]
+
+
 def _removal(database: PostgreSQL, observed: Observed, stored: Volumes) -> Removal:
     """Return what the deletion of the object still has to do: instances, volumes and dumps."""
     return removal(
@@ -201,20 +211,26 @@ def _removal(database: PostgreSQL, observed: Observed, stored: Volumes) -> Remov
 
 
 def _problem(database: PostgreSQL, observed: Observed, stored: Volumes) -> Problem | None:
-    """Return the problem that only a change of the spec can solve.
-
-    Existing children do not change meanwhile.
-    """
+    """Return a problem that only a change of the spec can solve, and that the plan works around."""
     if missing := list(backups.missing(database)):
         return incomplete(*missing)
-    if wrong := [*roles.wrong(database), *patroni.wrong(database)]:
-        return Problem(
-            "; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid"
-        )
-    if problem := restore.problem(database, observed):
-        return problem
+    if wrong := roles.wrong(database):
+        return _invalid(wrong)
     refused = "; ".join(each.message for each in problems(database, observed, stored))
     return Problem(refused, "Refused") if refused else None
+
+
+def _problem_of_instances(database: PostgreSQL, observed: Observed) -> Problem | None:
+    """Return a problem for which nothing is created or changed until the spec changes."""
+    if wrong := list(patroni.wrong(database)):
+        return _invalid(wrong)
+    return restore.problem(database, observed)
+
+
+def _invalid(wrong: Sequence[FieldFault]) -> Problem:
+    return Problem(
+        "; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid"
+    )
 
 
 def _status(
@@ -252,7 +268,7 @@ def _status(
 def _phase(database: PostgreSQL, observed: Observed, *, is_up: bool) -> Phase:
     if observed.child(STATEFUL_SET, database.name) is None:
         return "Pending"
-    if is_up and _are_ready(database, observed):
+    if is_up and _are_ready(database, observed) and restore.restore_of(database, observed).is_done:
         return "Running"
     status = database.status
     is_new = status.observed_generation != database.generation

@@ -8,7 +8,7 @@ export LC_ALL=C
 readonly action=$1 old=/usr/lib/postgresql/$FROM/bin new=/usr/lib/postgresql/$TO/bin
 # pg_upgrade accepts no address of another host
 readonly host=$PGHOST port=$PGPORT
-unset PGHOST PGPORT
+unset PGHOST
 fail() {
   echo "$*" >&2
   exit 1
@@ -67,6 +67,13 @@ pg_upgrade() {
 
 if [ "$action" = check ]; then
   ask --host="$host" --port="$port"
+  # A copy of the schema does not show them, and pg_upgrade would refuse them only once the database is stopped.
+  closed=$(sql --host="$host" --port="$port" --command="
+    SELECT string_agg(quote_ident(datname), ', ' ORDER BY datname) FROM pg_database
+    WHERE datallowconn = (datname = 'template0') OR datconnlimit = -2")
+  if [ -n "$closed" ]; then
+    fail "pg_upgrade needs connections to each database but template0, and each must be valid; correct or drop: $closed"
+  fi
   create "$old" "$work/old"
   create "$new" "$work/new"
   serve "$old" "$work/old"

@@ -436,8 +436,14 @@ def test_the_image_of_a_user_is_used_by_all_pods() -> None:
     ],
 )
 def test_impossible_settings_are_reported(spec: JsonObject, message: str) -> None:
-    """What admission denies is reported where it was admitted without the webhook, or by /scale."""
-    assert planned(**spec).problem == Problem(message, "Invalid")
+    """What admission denies is reported where it was admitted without the webhook, or by /scale.
+
+    Running instances are not changed.
+    """
+    for children in ([], [stateful_set(3)]):
+        plan = planned(children=children, **spec)
+        assert plan.problem == Problem(message, "Invalid")
+        assert [write for step in plan.steps for write in step.writes] == []
 
 
 def member(name: str, **status: Any) -> JsonObject:

@@ -6,10 +6,12 @@ import pytest
 
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.reconcilers.resources import BACKUP, POD
+from controller.reconcilers.postgresql_members import keep_pod
+from controller.reconcilers.resources import BACKUP, ENDPOINTS, POD
 from controller.runtime.plan import CreateOnly, Observed, Plan, Problem
 from kube.resource import JsonObject
-from tests.controller.reconcilers.test_postgresql import NOW, child, step_of
+from tests.controller.reconcilers.test_postgresql import LED, NOW, child, stateful_set, step_of
+from tests.controller.reconcilers.test_postgresql import pod as instance
 
 NAME = "20261120T020000Z-x"
 FROM = {"backup": "nightly"}
@@ -45,6 +47,7 @@ def planned(
     about = {"name": "shop", "namespace": "default", "uid": "1", "generation": 1}
     found: dict[Any, Any] = {(BACKUP, "restore", "nightly"): [stored] if stored else []}
     found[POD, "instance", "shop"] = pods or []
+    found[ENDPOINTS, "instance", "shop"] = [LED]
     database = PostgreSQL.model_validate({"metadata": about, "spec": spec, "status": status or {}})
     return POSTGRESQL.plan(database, Observed(children=children, found=found), NOW)
 
@@ -55,17 +58,13 @@ def job(*conditions: JsonObject) -> JsonObject:
 
 
 def pod(code: int, message: str) -> JsonObject:
-    """The pod of the Job, which ended."""
+    """The pod of the Job, which ended, as the cache keeps it."""
     terminated = {"exitCode": code, "message": message}
     owners = [{"uid": "shop-restore-uid", "controller": True}]
-    return {
-        "metadata": {
-            "name": "shop-restore-x",
-            "labels": {"job-name": "shop-restore"},
-            "ownerReferences": owners,
-        },
-        "status": {"containerStatuses": [{"name": "backup", "state": {"terminated": terminated}}]},
-    }
+    status = {"containerStatuses": [{"name": "backup", "state": {"terminated": terminated}}]}
+    about = {"labels": {"job-name": "shop-restore"}, "ownerReferences": owners}
+    kept = keep_pod({"metadata": about, "status": status})
+    return {**kept, "metadata": {**kept["metadata"], "name": "shop-restore-x"}}
 
 
 @pytest.mark.parametrize(
@@ -108,10 +107,11 @@ def test_a_job_restores_into_the_new_server(restore_from: JsonObject, argument: 
 def test_what_cannot_be_restored_creates_nothing(
     stored: JsonObject, more: JsonObject, reason: str, message: str
 ) -> None:
-    """The message names the field and the remedy; nothing is created with the wrong version."""
-    problem = planned(stored, **more).problem
-    assert problem is not None
-    assert (problem.reason, message in problem.message) == (reason, True), problem
+    """The message names the field and the remedy; an empty database would have to be deleted first."""
+    plan = planned(stored, **more)
+    assert plan.problem is not None
+    assert (plan.problem.reason, message in plan.problem.message) == (reason, True), plan.problem
+    assert [write for step in plan.steps for write in step.writes] == []
 
 
 def test_a_backup_that_does_not_exist_is_waited_for() -> None:
@@ -140,6 +140,17 @@ def test_what_was_restored_stays_in_the_status() -> None:
     later = planned(None, status={"restoredFrom": NAME})
     assert (later.problem, later.status.to_api()["restoredFrom"]) == (None, NAME)
     assert (step_of(later, "restore").writes, step_of(later, "restore").ready) == ((), True)
+
+
+def test_a_database_without_its_rows_does_not_run() -> None:
+    """The phase is that of a database which is being made, also once all instances are ready."""
+
+    def phase(stored: JsonObject | None, *children: JsonObject) -> str:
+        plan = planned(stored, stateful_set(), *children, pods=[instance()])
+        return str(plan.status.to_api()["phase"])
+
+    assert [phase(None), phase(backup()), phase(backup(), job(FAILED))] == ["Deploying"] * 3
+    assert phase(backup(), job(COMPLETE)) == "Running"
 
 
 def test_a_failed_restore_says_why() -> None:
