@@ -92,6 +92,7 @@ def test_a_check_names_what_pg_upgrade_would_refuse(primary: Pod, database: Data
     psql(primary, "ALTER DATABASE template0 ALLOW_CONNECTIONS false")
     psql(primary, "CREATE TABLE odd (function regproc)")
     code, said = run(database, "check")
+    psql(primary, "DROP TABLE odd")
     assert code == 1
     assert "reg* data types in user tables" in said
 
