@@ -11,6 +11,8 @@ QUIET_SECONDS = 2.0
 QUIET_CPU = (
     0.03  # seconds of processor time in that time: what a settled controller spends on its Lease
 )
+# Objects that never become ready are looked up at a steady rate, which takes this much.
+LOOK_UPS_CPU = 0.2
 SETTLES_WITHIN = 900.0
 LINE_INTERVAL = 15.0  # seconds between two progress lines, if a line cannot be overwritten
 
@@ -33,14 +35,18 @@ def settled(
     pid: int,
     waiting: Callable[[], object] = lambda: None,
     is_done: Callable[[], bool] = lambda: True,
+    quiet_cpu: float = QUIET_CPU,
 ) -> float:
-    """Wait until a process is idle and all work is done; return its processor time."""
+    """Wait until a process is idle and all work is done; return its processor time.
+
+    It is idle if it takes at most `quiet_cpu` seconds of processor time in QUIET_SECONDS.
+    """
     deadline = time.monotonic() + SETTLES_WITHIN
     before = cpu_seconds(pid)
     while time.monotonic() < deadline:
         time.sleep(QUIET_SECONDS)
         now = cpu_seconds(pid)
-        if now - before <= QUIET_CPU and is_done():  # else it may be waiting
+        if now - before <= quiet_cpu and is_done():  # else it may be waiting
             return before
         waiting()
         before = now

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from config.schemas import is_built_in, root_type
 from controller.runtime.events import EVENT
 from controller.runtime.explanations import POD
 from controller.runtime.kind import PlannedKind
 from controller.runtime.obstacles import WORKLOADS
-from kube.resource import Resource
+from kube.resource import CRD, Resource, definition_of
 
 RBAC = "rbac.authorization.k8s.io"
 ROLES = frozenset({"roles", "clusterroles"})
@@ -54,6 +55,13 @@ def of_roles(kinds: Iterable[PlannedKind[Any]]) -> list[PolicyRule]:
     return rules
 
 
+def of_definitions(resources: Iterable[Resource]) -> list[PolicyRule]:
+    """Return the rule for seeing when the CRDs of these resources are installed, and no others."""
+    names = sorted({definition_of(each) for each in resources if _has_definition(each)})
+    read = rule(CRD.group, [CRD.plural], ["list", "watch"])
+    return [{**read, "resourceNames": names}] if names else []
+
+
 def grant(rights: Rights, resource: Resource, verbs: Iterable[str], subresource: str = "") -> None:
     """Add verbs on a resource, or on a subresource of it."""
     rights.setdefault((resource.group, resource.plural + subresource), set()).update(verbs)
@@ -97,11 +105,18 @@ def roles(
     ]
     rights = of_kinds([kind])
     grant(rights, EVENT, ["create", "patch"])
+    rules = [*rules_of(rights), *of_roles([kind]), *of_definitions(kind.optional)]
     return [
-        *_bind(name, [*rules_of(rights), *of_roles([kind])], namespace, controller),
+        *_bind(name, rules, namespace, controller),
         *(_bind(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
         *aggregated,
     ]
+
+
+def _has_definition(resource: Resource) -> bool:
+    """Return whether a resource is not Kubernetes' own, so that a CRD defines it."""
+    type = root_type(resource.api_version, resource.kind)
+    return type is None or not is_built_in(type)
 
 
 def _bind(name: str, rules: list[PolicyRule], namespace: str, account: str) -> list[dict[str, Any]]:

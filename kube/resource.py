@@ -52,6 +52,20 @@ class Resource(NamedTuple):
         return f"{namespace}/{name}" if self.namespaced else name
 
 
+CRD = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+
+
+def definition_of(resource: Resource) -> str:
+    """Return the name of a resource's CustomResourceDefinition."""
+    return f"{resource.plural}.{resource.group}"
+
+
 def group_version(api_version: str) -> tuple[str, str]:
     """Return the group and the version that an `apiVersion` names; the core group is ""."""
     group, _, version = api_version.rpartition("/")

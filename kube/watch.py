@@ -5,12 +5,13 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Never, Unpack
 
 from kube.backoff import Backoff
 from kube.client import METADATA, Client, Selection, selector_query
 from kube.errors import ApiError, Forbidden, Gone, NotFound, ServerError, TooManyRequests, error_for
-from kube.resource import JsonObject, Resource, target
+from kube.resource import CRD, JsonObject, Resource, definition_of, target
 from kube.store import Store
 from kube.transport import JSON, Lines, decode
 
@@ -92,6 +93,8 @@ class Watch:
                 delay = backoff.after(error)
                 self._fail(error, delay)
                 await self._sleep(delay)
+                if isinstance(error, NotFound) and self.optional and self.store.absent:
+                    await self._await_definition()
 
     async def _follow(self) -> None:
         if self._silent:
@@ -125,6 +128,28 @@ class Watch:
         is_known = self.store.known.is_set() and self.store.absent
         if not is_known and not await self._client.serves(self.resource):
             self.store.remove_all()
+
+    async def _await_definition(self) -> None:
+        """Wait until the CRD of an absent resource exists, at most for the length of a watch.
+
+        Without the right to see it, return at once: only repeated lists then show its installation.
+        """
+        name = definition_of(self.resource)
+        by_name: Selection = {"fields": f"metadata.name={name}", "metadata_only": True}
+        try:
+            if list(await self._client.page(CRD, **by_name)):
+                return  # it is served soon
+        except ApiError:
+            return
+        definition, exists = Store(CRD), asyncio.Event()
+        definition.subscribers.append(lambda _: exists.set())
+        watch = Watch(self._client, CRD, definition, **by_name)
+        # After that time, look for an API that no CRD defines, such as that of a newer server.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._uniform(*WATCH_SECONDS)), asyncio.TaskGroup() as group:
+                following = group.create_task(watch.run())
+                await exists.wait()
+                following.cancel()
 
     async def _list(self) -> None:
         version = 0

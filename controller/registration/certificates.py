@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from certs import KeyPair, check, issue_ca, issue_serving
 from controller.reconcilers.resources import SECRET
 from controller.registration.configurations import MUTATING, VALIDATING, published_bundles
-from controller.registration.conversion import CRD, trusted_by
+from controller.registration.conversion import trusted_by
 from controller.registration.rotation import plan, read_authority, read_pair, successor
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
@@ -18,7 +18,7 @@ from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import always
 from controller.runtime.types import ReconcileRequest, Result, TerminalError
 from kube.client import Client
-from kube.resource import JsonObject
+from kube.resource import CRD, JsonObject
 
 LABELS = {
     "app.kubernetes.io/name": "gatewright",

@@ -23,15 +23,8 @@ from controller.runtime.controller import Controller
 from controller.runtime.metrics import ControllerMetrics
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import JsonObject, Resource
+from kube.resource import CRD, JsonObject, Resource
 
-CRD = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
 PATH = "/convert"
 
 LOG = logging.getLogger("gatewright.conversion")

@@ -30,7 +30,9 @@ LOG = logging.getLogger("gatewright.controller")
 
 POD = Resource("", "v1", "pods", "Pod")
 FIRST_LOOK = 5.0  # seconds that a child may take to become ready before its pods are read
-MAX_INTERVAL = 60.0  # seconds between two look-ups
+# Seconds between two look-ups: they double while the reason stays the same, so that objects that
+# never become ready cost next to nothing, and a reason is seldom older than the wait itself.
+MAX_INTERVAL = 600.0
 RATE = 5  # look-ups a second of one kind's objects: a thousand that wait cost as little as a few
 MAX_READ = 100  # pods of a workload, or events about one object
 ChildVersion = tuple[str, int]  # the uid and the generation of a child
@@ -59,8 +61,8 @@ class Explanations:
     ) -> Mapping[str, Problem]:
         """Return the known obstacle of each child that is waited for, by its uid.
 
-        They are looked up after `FIRST_LOOK`, and again with growing intervals; later if many
-        objects wait.
+        They are looked up after `FIRST_LOOK`, and again with intervals that grow while nothing new
+        is found; later if many objects wait.
         """
         if not children:
             self.forget(request)
@@ -70,11 +72,12 @@ class Explanations:
         if wait is None or not identities <= wait.children:
             wait = self._waits[request] = _Wait(identities, self._reserve(now + FIRST_LOOK))
         if now >= wait.due:
-            wait.problems = {}
+            last, wait.problems = wait.problems, {}
             for child in children:
                 if problem := await self._look_up(child):
                     wait.problems[_identity(child)] = problem
-            wait.interval = min(2 * wait.interval, MAX_INTERVAL)
+            is_same = _reasons(wait.problems) == _reasons(last)
+            wait.interval = min(2 * wait.interval, MAX_INTERVAL) if is_same else FIRST_LOOK
             wait.due = self._reserve(self._clock() + wait.interval)
         found = ((child, wait.problems.get(_identity(child))) for child in children)
         return {child["metadata"]["uid"]: problem for child, problem in found if problem}
@@ -160,6 +163,11 @@ class Explanations:
             resource, namespace, labels=labels, fields=fields, limit=MAX_READ
         )
         return list(page)
+
+
+def _reasons(problems: Mapping[ChildVersion, Problem]) -> dict[ChildVersion, str]:
+    """Return the reasons alone: messages may have the names of pods, which are new each time."""
+    return {child: problem.reason for child, problem in problems.items()}
 
 
 def _identity(child: JsonObject) -> ChildVersion:

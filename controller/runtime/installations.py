@@ -18,7 +18,7 @@ from controller.runtime.leader import LEASE, LeaseSettings, holder_of
 from controller.runtime.plan import Event
 from kube.client import Client
 from kube.errors import ApiError, Forbidden
-from kube.resource import JsonObject, Resource
+from kube.resource import JsonObject, Resource, definition_of
 
 LOG = logging.getLogger("gatewright.controller")
 
@@ -107,11 +107,12 @@ class Installations:
 
     def precedes(self, resource: Resource, namespace: str | None) -> bool:
         """Return whether an older installation reconciles these objects, so this one must not."""
-        return any(each.includes(name_of(resource), namespace) for each in self._older.values())
+        kind = definition_of(resource)
+        return any(scope.includes(kind, namespace) for scope in self._older.values())
 
     def other(self, resource: Resource, namespace: str | None) -> str:
         """Return the Lease of another installation that reconciles these objects, or nothing."""
-        kind = name_of(resource)
+        kind = definition_of(resource)
         found = (lease for lease, each in self._others.items() if each.includes(kind, namespace))
         return next(found, "")
 
@@ -210,8 +211,3 @@ def title_of(lease: JsonObject) -> str:
 def age_of(lease: JsonObject) -> tuple[str, str]:
     """Return the key by which Leases are ordered: the oldest first."""
     return lease["metadata"]["creationTimestamp"], lease["metadata"]["uid"]
-
-
-def name_of(resource: Resource) -> str:
-    """Return the name of a resource's CustomResourceDefinition."""
-    return f"{resource.plural}.{resource.group}"

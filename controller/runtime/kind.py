@@ -85,9 +85,10 @@ class PlannedKind(Generic[T]):
 
         It may apply the resources that it `owns`, and create those that it `creates_only`. Of these
         and of those that it `reads`, it may patch and delete the ones in `patches` and `deletes`.
-        The API server may lack the `optional` ones. It may refer to the ClusterRoles that it
-        `binds` in RoleBindings and ClusterRoleBindings, and give the Roles and ClusterRoles with a
-        name in `escalates` rights that the controller does not have.
+        The API server may lack the `optional` ones, until their CRDs are installed. The planner may
+        refer to the ClusterRoles that it `binds` in RoleBindings and ClusterRoleBindings, and give
+        the Roles and ClusterRoles with a name in `escalates` rights that the controller does not
+        have.
         """
         definition = type.definition
         self.type = type

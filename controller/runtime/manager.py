@@ -17,7 +17,7 @@ from controller.runtime.events import REPORTER, EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.explanations import Explanations
 from controller.runtime.health import unready
-from controller.runtime.installations import Installations, Scope, name_of
+from controller.runtime.installations import Installations, Scope
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import Election, LeaseSettings
 from controller.runtime.metrics import ControllerMetrics, KindMetrics
@@ -36,7 +36,7 @@ from controller.runtime.status_writer import StatusWriter
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.endpoint import Endpoint
-from kube.resource import Resource
+from kube.resource import Resource, definition_of
 from kube.store import Change
 
 LOG = logging.getLogger("gatewright.controller")
@@ -204,7 +204,7 @@ class Manager:
         resource: Resource,
     ) -> None:
         """Let a controller wait until other installations are known, and declare its kind."""
-        kinds = installations.scope.kinds | {name_of(resource)}
+        kinds = installations.scope.kinds | {definition_of(resource)}
         installations.scope = Scope(kinds, frozenset(self.caches.namespaces))
         election.metadata = installations.scope.metadata
         installations.on_change.append(controller.resync)

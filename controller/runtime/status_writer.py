@@ -24,7 +24,7 @@ from controller.runtime.types import ReconcileRequest
 from controller.runtime.writers import Writer, contest_of_status, writer_of
 from kube.client import Client
 from kube.errors import ApiError, Conflict, NotFound
-from kube.resource import JsonObject
+from kube.resource import JsonObject, definition_of
 from kube.store import Change
 
 UNDECLARED = re.compile(r"\.status\.([A-Za-z0-9_]+)[^:\s]*: field not declared in schema")
@@ -173,7 +173,7 @@ class StatusWriter:
         resource = self.kind.resource
         fields = ", ".join(f"status.{each}" for each in sorted(self._undeclared))
         note = (
-            f"CustomResourceDefinition {resource.plural}.{resource.group} is older than this "
+            f"CustomResourceDefinition {definition_of(resource)} is older than this "
             f"controller and lacks {fields}, which stays unset; update it: "
             f"gatewright crds {resource.kind} | kubectl apply --server-side -f -"
         )

@@ -14,6 +14,7 @@ from controller.rights import (
     PolicyRule,
     Rights,
     grant,
+    of_definitions,
     of_kinds,
     of_users,
     rule,
@@ -22,6 +23,7 @@ from controller.rights import (
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
 from kube.resource import Resource
+from webhook.engine.look_ups import SCALED_OBJECT
 
 HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
 KUBERNETES_POLICIES = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"]
@@ -32,14 +34,19 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 
 
-def controller(kinds: Iterable[PlannedKind[Any]]) -> list[PolicyRule]:
+def controller(kinds: Sequence[PlannedKind[Any]]) -> list[PolicyRule]:
     """The controller's cluster-wide rules: events, policy objects and the kinds."""
     rights = of_kinds(kinds)
     grant(rights, EVENT, ["create", "patch"])
     for each in POLICIES:
         grant(rights, each, READ)
         grant(rights, each, ["patch"], "/status")
-    return rules_of(rights)
+    return [*rules_of(rights), *of_definitions([*POLICIES, *optional_of(kinds)])]
+
+
+def optional_of(kinds: Iterable[PlannedKind[Any]]) -> list[Resource]:
+    """The resources that the API server may lack."""
+    return [resource for kind in kinds for resource in kind.optional]
 
 
 def webhook(looked_up: Iterable[Resource] = ()) -> list[PolicyRule]:
@@ -51,6 +58,7 @@ def webhook(looked_up: Iterable[Resource] = ()) -> list[PolicyRule]:
             rule(group, [plural], READ)
             for group, plural in sorted({(each.group, each.plural) for each in looked_up})
         ),
+        *of_definitions([SCALED_OBJECT]),
     ]
 
 
@@ -105,7 +113,10 @@ def render(
     rules = {
         "controller": controller(kinds),
         "shared": controller(()),
-        "kinds": {kind.name: rules_of(of_kinds([kind])) for kind in kinds},
+        "kinds": {
+            kind.name: [*rules_of(of_kinds([kind])), *of_definitions(kind.optional)]
+            for kind in kinds
+        },
         "conversion": conversion(of_several_versions()),
         "webhook": webhook(looked_up),
         "audit": audit(audited),

@@ -1,7 +1,7 @@
 import pytest
 
 from config.api.webapp import WebApp, WebAppStatus
-from controller.rights import PolicyRule
+from controller.rights import PolicyRule, of_definitions
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Plan
 from kube.resource import Resource
@@ -10,6 +10,7 @@ from tests.controlplane.plane import ControlPlane
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+MONITORS = Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor")
 
 
 def kind(**says) -> PlannedKind[WebApp]:
@@ -71,9 +72,30 @@ def test_the_controller_gets_the_rights_of_its_kinds(says, group, resource, expe
     assert verbs(chart_rights.controller([kind(**says)]), group, resource) == expected
 
 
+def test_the_crds_of_optional_resources_may_be_seen_and_no_others():
+    """Their installation is noticed by a watch of these names; Kubernetes' own kinds have no CRD."""
+    resources = (NODES, DEPLOYMENTS, MONITORS)
+    rules = of_definitions(kind(reads=resources, optional=resources).optional)
+    assert rules == [
+        {
+            "apiGroups": ["apiextensions.k8s.io"],
+            "resources": ["customresourcedefinitions"],
+            "verbs": ["list", "watch"],
+            "resourceNames": ["servicemonitors.monitoring.coreos.com"],
+        }
+    ]
+    assert of_definitions([NODES]) == []
+
+
 def test_undeclared_rights_are_not_granted():
-    """Without kinds, only events and the policies' status remain."""
-    assert [rule["resources"] for rule in chart_rights.controller([])] == [
+    """Without kinds, only events, the policies' status, and the policies' CRDs remain."""
+    rules = chart_rights.controller([])
+    assert rules[-1]["resourceNames"] == [
+        "admissionpolicies.gatewright.io",
+        "clusteradmissionpolicies.gatewright.io",
+        "policyexceptions.gatewright.io",
+    ]
+    assert [rule["resources"] for rule in rules] == [
         ["events"],
         ["admissionpolicies"],
         ["admissionpolicies/status"],
@@ -81,6 +103,7 @@ def test_undeclared_rights_are_not_granted():
         ["clusteradmissionpolicies/status"],
         ["policyexceptions"],
         ["policyexceptions/status"],
+        ["customresourcedefinitions"],
     ]
 
 

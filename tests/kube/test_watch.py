@@ -19,7 +19,7 @@ from gatewright.testing.fake_apiserver.requests import Requests
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ServerError
-from kube.resource import Resource
+from kube.resource import Resource, definition_of
 from kube.store import Change, Store
 from kube.watch import Watch, event_in
 from tests.controlplane.plane import ControlPlane
@@ -429,6 +429,54 @@ async def test_an_optional_resource_that_is_not_installed_is_no_warning(
         await eventually(lambda: follower.watch.problem is not None)
     message = 'cannot watch servicemonitors: 404 NotFound: servicemonitors "" not found'
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [(level, message)]
+
+
+async def test_an_absent_resource_is_listed_again_once_its_crd_exists(
+    server: FakeApiServer, client: Client
+) -> None:
+    """Until then there is one watch of the CRD, by its name and of its metadata, and no request."""
+    async with following(client, resource=GIZMO, optional=True) as follower:
+        await server.requests.until(watching(1))
+        assert follower.store.absent
+        server.create(CRD, GIZMO_CRD)
+        await follower.synced()
+        assert not follower.store.absent
+        await server.requests.until(watching(2))
+    crds, gizmos = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", f"{GIZMO.root}/gizmos"
+    about_crds = [each for each in server.requests.log if each.path == crds]
+    assert {each.query["fieldSelector"] for each in about_crds} == {
+        f"metadata.name={definition_of(GIZMO)}"
+    }
+    made = [(each.path, each.watch) for each in server.requests.log if each.path in (crds, gizmos)]
+    found = [(crds, False), (crds, False), (crds, True), (gizmos, False), (gizmos, True)]
+    assert made == [(gizmos, False), *found]
+
+
+async def test_an_absent_resource_is_listed_again_after_a_while(
+    server: FakeApiServer, client: Client
+) -> None:
+    """The API of a newer server, or of an aggregated one, has no CRD."""
+    lists = [f"{GIZMO.root}/gizmos"] * 3
+
+    def uniform(low: float, high: float) -> float:
+        return 0.01 if (low, high) == kube.watch.WATCH_SECONDS else high
+
+    async with following(client, resource=GIZMO, optional=True, uniform=uniform):
+        await server.requests.until(
+            lambda requests: [each.path for each in requests.log if each.path in lists] == lists
+        )
+
+
+async def test_without_a_right_to_see_its_crd_an_absent_resource_is_listed_with_backoff(
+    server: FakeApiServer, client: Client
+) -> None:
+    """A Role in one namespace gives no right to see CRDs; the installation is noticed all the same."""
+    server.fail(1000, 403, path="customresourcedefinitions")
+    async with following(client, resource=GIZMO, optional=True) as follower:
+        await follower.failures(3)
+        assert follower.delays[:3] == [0.8, 1.6, 3.2]
+        server.create(CRD, GIZMO_CRD)
+        await follower.synced()
 
 
 @pytest.mark.parametrize("namespaced", [False, True])

@@ -105,9 +105,12 @@ apps/v1 daemonsets DaemonSet SG
 apps/v1 replicasets ReplicaSet SG
 batch/v1 jobs Job SG
 batch/v1 cronjobs CronJob SG
+autoscaling/v2 horizontalpodautoscalers HorizontalPodAutoscaler S
 networking.k8s.io/v1 ingresses Ingress SG
 policy/v1 poddisruptionbudgets PodDisruptionBudget SG
 coordination.k8s.io/v1 leases Lease
+discovery.k8s.io/v1 endpointslices EndpointSlice G
+storage.k8s.io/v1 storageclasses StorageClass C
 events.k8s.io/v1 events Event
 rbac.authorization.k8s.io/v1 roles Role
 rbac.authorization.k8s.io/v1 rolebindings RoleBinding

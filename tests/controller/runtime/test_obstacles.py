@@ -194,15 +194,40 @@ async def test_pods_and_events_are_read_seldom_and_only_while_a_child_waits(
         assert await known.explain(SHOP, [child]) == {uid: problem}
         clock[0] += known.due_in(SHOP) or 0
         assert (await known.explain(SHOP, [child]))[uid].reason == "Unschedulable"
-        for _ in range(6):
+        assert known.due_in(SHOP) == FIRST_LOOK  # a new reason: soon again
+        intervals = []
+        for _ in range(8):
             clock[0] += known.due_in(SHOP) or 0
             await known.explain(SHOP, [child])
-        assert known.due_in(SHOP) == MAX_INTERVAL
+            intervals.append(known.due_in(SHOP))
+        assert intervals == [10, 20, 40, 80, 160, 320, MAX_INTERVAL, MAX_INTERVAL]
         child["metadata"]["generation"] += 1
         assert await known.explain(SHOP, [child]) == {}
         assert known.due_in(SHOP) == FIRST_LOOK
         assert await known.explain(SHOP, []) == {}
         assert known.due_in(SHOP) is None
+
+
+async def test_objects_that_are_never_ready_cost_less_and_less(server: ApiServer) -> None:
+    """In the end each is looked up every ten minutes, although each message names another pod."""
+    clock, looks = [0.0], list[float]()
+    child = {"kind": "StatefulSet", "metadata": {"uid": "s", "name": "shop"}, "spec": {}}
+    due = {ReconcileRequest("default", f"shop-{number}"): 0.0 for number in range(50)}
+
+    class Counted(Explanations):
+        async def _look_up(self, child: JsonObject) -> Problem | None:
+            looks.append(clock[0])
+            return Problem(f"pod number {len(looks)} cannot start", "FailedCreate")
+
+    async with Client(server.endpoint) as client:
+        known = Counted(client, lambda: clock[0])
+        while clock[0] < 3600:
+            request = min(due, key=due.__getitem__)
+            clock[0] = max(clock[0], due[request])
+            await known.explain(request, [child])
+            due[request] = clock[0] + (known.due_in(request) or 0.0)
+    last = sum(at >= 3000 for at in looks)
+    assert len(due) <= last <= len(due) * 1.1
 
 
 async def test_a_volume_that_cannot_be_mounted_is_found_in_the_pods_events(
