@@ -122,8 +122,8 @@ class PostgreSQLSpec(ApiModel):
     )
     restore_from: PostgreSQLRestore | None = Field(
         None,
-        description="A backup that a new database is restored from, once; it cannot be added or "
-        "changed later.",
+        description="A backup that a new database is restored from, once; it cannot be added "
+        "later, nor changed once it is restored.",
     )
     users: list[PostgreSQLUser] = Field(
         [], description="Roles to create; a role removed from this list is not dropped."

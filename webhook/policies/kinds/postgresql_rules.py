@@ -15,9 +15,9 @@ Denied:  a name of more than 52 characters, of 48 with users or databases, of 45
          where they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; a
          database's owner that is not in `users`; `schedule: "0 25 * * *"`; a request of resources
          above its limit; an earlier `version` than that of its data in `status.version`, except
-         `status.previousVersion` after an upgrade; a
-         `restoreFrom` that is added or changed later; `parameters: {work_memory: 16MB}`, which
-         PostgreSQL does not have; `synchronous: Required` with two instances.
+         `status.previousVersion` after an upgrade; a `restoreFrom` that is added later, or changed
+         once it is restored; `parameters: {work_memory: 16MB}`, which PostgreSQL does not have;
+         `synchronous: Required` with two instances.
 Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day
 of week) in UTC.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
@@ -69,11 +69,16 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 def _of_restore(request: Request) -> Violations:
-    """Yield a violation if an existing database would be restored: only a new one is."""
-    restore = request.fields("spec.restoreFrom")
+    """Yield a violation if an existing database would be restored: only a new one is.
+
+    Until it is, the backup may be corrected.
+    """
+    restore, old = request.fields("spec.restoreFrom"), Fields(request.old_object or {})
     if not restore.value or request.attributes.operation != "UPDATE":
         return
-    before = Fields(request.old_object or {}).fields("spec.restoreFrom")
+    if old.is_set("spec.restoreFrom") and not old.is_set("status.restoredFrom"):
+        return
+    before = old.fields("spec.restoreFrom")
     if (restore.string("backup"), restore.string("at")) != (
         before.string("backup"),
         before.string("at"),
