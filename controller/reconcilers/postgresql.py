@@ -71,10 +71,11 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     stored = volumes(database, observed)
     upgrade = upgrades.upgrade_of(database, observed, stored)
     is_up = is_pod_ready(_primary(database, observed))
+    missing = "" if is_up else members.missing_primary(database, observed)
     is_lost = not is_up and _was_up(database) and upgrade.is_done
     removed, dumps = _removal(database, observed, stored), backups.state(database, observed, now)
     wrong = _problem_of_instances(database, observed)
-    steps = _steps(database, observed, stored, upgrade, removed, is_up=is_up)
+    steps = _steps(database, observed, stored, upgrade, removed, missing=missing)
     return Plan(
         steps=_hold(steps) if wrong else steps,
         status=_status(
@@ -91,7 +92,7 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
         ),
         problem=_problem(database, observed, stored) or wrong,
         requeue_after=LOOK_AGAIN,
-        events=[Event("PrimaryLost", _missing(database, observed), "Warning")] if is_lost else (),
+        events=[Event("PrimaryLost", missing, "Warning")] if is_lost else (),
         finalized=removed.finalized,
         unexplained=dumps.unexplained,
     )
@@ -104,13 +105,14 @@ def _steps(
     upgrade: Upgrade,
     removed: Removal,
     *,
-    is_up: bool,
+    missing: str,
 ) -> tuple[Step, ...]:
     version, is_final = upgrade.version, upgrades.confirmed(database, observed)
     secrets, job = roles.secrets(database), roles.job(database, observed, version)
     instances = stateful_set(database, observed, version, upgrade.replicas, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)
     restoring = restore.restore_of(database, observed)
+    full = members.full_volumes(database, observed)
     return (
         Step(
             "credentials",
@@ -137,10 +139,10 @@ def _steps(
                 *rolling.restart(database, observed),
             ],
             depends_on=("credentials",),
-            ready=is_up,
+            ready=not missing,
             doing="failed to create database",
             condition=PRIMARY,
-            note="" if is_up else class_problem or upgrade.stopped or _missing(database, observed),
+            note=missing and (class_problem or upgrade.stopped or missing),
         ),
         Step(
             "service",
@@ -155,8 +157,9 @@ def _steps(
             "storage",
             stored.patches,
             depends_on=("service",),
-            ready=stored.are_grown,
-            doing="failed to grow storage",
+            ready=stored.are_grown and not full,
+            doing="no space for writes" if full else "failed to grow storage",
+            note=Problem(full, "VolumeFull") if full else "",
         ),
         Step(
             "instances",
@@ -268,7 +271,9 @@ def _status(
 def _phase(database: PostgreSQL, observed: Observed, *, is_up: bool) -> Phase:
     if observed.child(STATEFUL_SET, database.name) is None:
         return "Pending"
-    if is_up and _are_ready(database, observed) and restore.restore_of(database, observed).is_done:
+    is_restored = restore.restore_of(database, observed).is_done
+    has_space = not members.full_volumes(database, observed)
+    if is_up and _are_ready(database, observed) and is_restored and has_space:
         return "Running"
     status = database.status
     is_new = status.observed_generation != database.generation
@@ -304,14 +309,6 @@ def _was_up(database: PostgreSQL) -> bool:
         condition.type == PRIMARY and condition.status == "True"
         for condition in database.status.conditions or ()
     )
-
-
-def _missing(database: PostgreSQL, observed: Observed) -> str:
-    name = patroni.leader(database, observed)
-    if name is None:
-        return "no instance is the primary: nothing can be written until Patroni has chosen one"
-    state = "does not exist" if _primary(database, observed) is None else "is not ready"
-    return f"pod {name}, the primary, {state}: another instance takes its place within 25 s"
 
 
 def _exists(observed: Observed, resource: Resource, object: JsonObject) -> bool:

@@ -10,7 +10,14 @@ from datetime import datetime
 from config.api.meta import Condition
 from config.api.postgresql import PostgreSQL
 from config.postgresql_parameters import NAME
-from controller.reconcilers.postgresql_patroni import leader, standbys_of
+from controller.reconcilers.postgresql_patroni import (
+    FULL,
+    complete_instances,
+    find_endpoints,
+    leader,
+    standbys_of,
+    stores,
+)
 from controller.reconcilers.resources import POD
 from controller.runtime.plan import Observed
 from kube.resource import JsonObject
@@ -18,7 +25,7 @@ from kube.resource import JsonObject
 STATUS = "status"
 MEMBER = "patroni"  # what is kept of the annotation:
 STATE, PENDING = "state", "pendingRestart"
-REPORTED = "reported"
+REPORTED, FOLLOWS = "reported", "follows"
 MAX_NAMES = 20  # parameters in a message
 # Patroni's states of an instance that does not run. (class PostgresqlState of Patroni 4)
 STOPPED = {
@@ -45,12 +52,12 @@ def conditions(database: PostgreSQL, observed: Observed, now: datetime) -> list[
 
 
 def not_running(database: PostgreSQL, observed: Observed) -> str:
-    """Return the instances whose server does not run, with their states; empty if all run."""
-    states = {
-        pod["metadata"]["name"]: pod[MEMBER][STATE]
-        for pod in observed.find(POD, "instance", database.name)
-        if pod.get(MEMBER, {}).get(STATE)
-    }
+    """Return the instances that do not run, or do not stream, with their states; empty: all do."""
+    states = {}
+    for pod in observed.find(POD, "instance", database.name):
+        member = pod.get(MEMBER, {})
+        if state := member.get(STATE) or ("" if member.get(FOLLOWS, True) else "not streaming"):
+            states[pod["metadata"]["name"]] = state
     return ", ".join(f"{name}: {state}" for name, state in sorted(states.items()))
 
 
@@ -58,6 +65,38 @@ def may_serve(pod: JsonObject) -> bool:
     """Return whether the server of an instance runs, or may run, as Patroni reports it."""
     member = pod.get(MEMBER, {})
     return bool(member.get(REPORTED)) and not member.get(STATE)
+
+
+def full_volumes(database: PostgreSQL, observed: Observed) -> str:
+    """Return what to do about instances whose volume is full; empty if none is."""
+    stored = find_endpoints(database, observed, stores(database)[0]) or {"metadata": {}}
+    reported = stored["metadata"].get("annotations") or {}
+    names = [pod["metadata"]["name"] for pod in observed.find(POD, "instance", database.name)]
+    if not (full := sorted(name for name in names if reported.get(f"{FULL}{name}"))):
+        return ""
+    return f"less than 64 MB are free on the volume of {', '.join(full)}: increase spec.storage"
+
+
+def missing_primary(database: PostgreSQL, observed: Observed) -> str:
+    """Return why there is no ready primary, and what has to happen until there is one."""
+    name = leader(database, observed)
+    pods = {pod["metadata"]["name"]: pod for pod in observed.find(POD, "instance", database.name)}
+    if name is None:
+        state = "no instance is the primary"
+    else:
+        is_there = "is not ready" if name in pods else "does not exist"
+        state = f"pod {name}, the primary, {is_there}"
+    complete = complete_instances(database, observed)
+    for standby in complete:
+        if standby != name and may_serve(pods.get(standby, {})):
+            return f"{state}: {standby} becomes the primary within 25 s"
+    if complete:
+        names = " or ".join(complete)
+        others = ", as all others miss transactions" if database.spec.replicas > 1 else ""
+        return f"{state}: nothing can be written until {names} runs{others}"
+    if name is None:
+        return f"{state}: nothing can be written until Patroni has chosen one"
+    return f"{state}: another instance becomes the primary within 25 s"
 
 
 def _synchronous(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:
@@ -118,8 +157,10 @@ def _member(text: str | None) -> JsonObject:
         return {}
     state, reason = status.get("state"), status.get("pending_restart_reason")
     names = sorted(reason) if isinstance(reason, dict) else []
+    is_standby = status.get("role") == "replica"
     return {
         STATE: state if isinstance(state, str) and state in STOPPED else None,
         REPORTED: True,
+        FOLLOWS: not is_standby or status.get("replication_state") == "streaming",
         PENDING: [name for name in names if NAME.fullmatch(name)][:MAX_NAMES],
     }

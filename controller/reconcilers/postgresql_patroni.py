@@ -48,6 +48,8 @@ CONFIG = "config"  # the annotation of the Endpoints <name>-config
 # Annotations of the same Endpoints, of `store.py` of the scripts: the major versions of the data.
 VERSION = "database.example.com/version"
 PREVIOUS_VERSION = "database.example.com/previous-version"
+# And of `start.sh`, each with the name of an instance whose volume is full.
+FULL = "database.example.com/full-"
 ROLE_LABEL = "database.example.com/role"  # primary or replica, on the pods
 # A leader that does not renew its lock for `ttl` s loses it. `failsafe_mode` keeps a primary
 # writable without the API server, as long as it reaches all members. `synchronous_mode` is without
@@ -239,12 +241,23 @@ def leader(database: PostgreSQL, observed: Observed) -> str | None:
 
 def standbys_of(database: PostgreSQL, observed: Observed) -> list[str]:
     """Return the synchronous standbys of the primary: one takes its place if it stops."""
+    has_primary = leader(database, observed) is not None
+    return complete_instances(database, observed)[1:] if has_primary else []
+
+
+def complete_instances(database: PostgreSQL, observed: Observed) -> list[str]:
+    """Return the instances that have every acknowledged transaction, as Patroni last stored it.
+
+    No other instance becomes the primary by itself. Empty: Patroni has stored nothing, or that of
+    an earlier primary.
+    """
     primary = leader(database, observed)
     stored = find_endpoints(database, observed, f"{database.name}-sync") or {"metadata": {}}
     about = stored["metadata"].get("annotations") or {}
-    if primary is None or about.get("leader") != primary:
+    last = about.get("leader")
+    if not last or primary not in (None, last):
         return []
-    return [name for name in (about.get(SYNCHRONOUS) or "").split(",") if name]
+    return [last, *(name for name in (about.get(SYNCHRONOUS) or "").split(",") if name)]
 
 
 def find_endpoints(database: PostgreSQL, observed: Observed, name: str) -> JsonObject | None:
@@ -297,7 +310,7 @@ def keep_annotations(endpoints: JsonObject) -> JsonObject:
     read = {
         key: value
         for key, value in (about.get("annotations") or {}).items()
-        if key in (LEADER, CONFIG, SYNCHRONOUS, VERSION, PREVIOUS_VERSION)
+        if key in (LEADER, CONFIG, SYNCHRONOUS, VERSION, PREVIOUS_VERSION) or key.startswith(FULL)
     }
     return {"metadata": {"labels": about.get("labels") or {}, "annotations": read}}
 

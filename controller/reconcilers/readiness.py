@@ -18,8 +18,10 @@ def progress(ready: int, desired: int) -> str:
 
     It changes only with one of the numbers.
     """
+    if ready > desired:
+        return f"{ready} replicas are ready, and {desired} are desired"
     text = f"{ready} of {desired} replicas are ready"
-    return text if ready < desired else f"{text}, some of an earlier revision"
+    return text if ready < desired else f"{text}, some are being replaced"
 
 
 def rolled_out(workload: JsonObject | None, replicas: int) -> tuple[bool, str | Problem]:

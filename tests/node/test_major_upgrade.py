@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.node.clients import IMAGE
 from tests.node.conftest import Figures
 from tests.node.installation import Installation
 from tests.node.test_databases import PODS, POSTGRESQL, primary, sql_in, wait_ready
-from tests.node.test_fail_over import IMAGE
 
 pytestmark = [pytest.mark.node, pytest.mark.long]
 

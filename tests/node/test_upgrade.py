@@ -13,12 +13,12 @@ import pytest
 from tests.controlplane.fixtures import available
 from tests.e2e import manifests
 from tests.node import previous
+from tests.node.clients import acknowledged_in, start_writer
 from tests.node.conftest import Figures
 from tests.node.installation import BAD, GOOD, PRODUCTION, Installation
 from tests.node.load import Load
 from tests.node.release import CHART
 from tests.node.test_databases import primary, sql_in, wait_ready
-from tests.node.test_fail_over import acknowledged_in, start_writer
 from tests.waiting import until
 
 pytestmark = [pytest.mark.node, pytest.mark.long]

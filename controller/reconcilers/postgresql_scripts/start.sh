@@ -43,6 +43,20 @@ if [ -d "$PGDATA" ]; then chmod 0700 "$PGDATA"; fi
 if [ -e "$PGDATA/standby.signal" ] && [ ! -e "$PGDATA/patroni.dynamic.json" ]; then
   run python3 /etc/gatewright/store.py await-leader
 fi
+# The controller reports a full volume: PostgreSQL goes on without being able to write.
+watch_volume() {
+  local free full reported=unknown
+  while :; do
+    free=$(df -Pk "$(dirname "$PGDATA")" | awk 'NR == 2 {print $4}')
+    if ((free < 64 * 1024)); then full=yes; else full=; fi
+    if [ "$full" != "$reported" ]; then
+      python3 /etc/gatewright/store.py report-volume "$full"
+      reported=$full
+    fi
+    sleep 15
+  done
+}
+watch_volume &
 host=$POD_IP
 if [[ $host = *:* ]]; then host="[$host]"; fi
 export PATRONI_RESTAPI_CONNECT_ADDRESS=$host:8008 PATRONI_POSTGRESQL_CONNECT_ADDRESS=$host:$PGPORT

@@ -1,8 +1,9 @@
-"""Patroni's state in Endpoints, before Patroni starts.
+"""Patroni's state in Endpoints, beside Patroni.
 
-`await-leader` waits until a leader renews its lock. `select-data VERSION` makes $PGDATA the data of
-that version, after an upgrade or on the way back: data of other versions lies beside it, in
-$PGDATA-<version>.
+`await-leader` waits until a leader renews its lock. `report-volume yes|""` reports to the
+controller whether the volume of this instance is full. `select-data VERSION` makes $PGDATA the
+data of that version, after an upgrade or on the way back: data of other versions lies beside it,
+in $PGDATA-<version>.
 """
 
 import json
@@ -19,6 +20,7 @@ from typing import Any
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 RECORDED = "database.example.com/version"
 PREVIOUS = "database.example.com/previous-version"
+FULL = "database.example.com/full-"  # with the name of an instance
 # Annotations of Patroni that describe the data of another version.
 OUTDATED = {
     "": ("leader", "optime", "slots", "failsafe", "retain_slots"),
@@ -71,6 +73,13 @@ def await_leader() -> None:
         print("this standby waits until the primary runs under Patroni", flush=True)
         time.sleep(2)
         lock = request("", None)
+
+
+def report_volume(full: str, endpoints: Endpoints) -> None:
+    """Record that the volume of this instance is full, or with an empty text that it is not."""
+    mark = FULL + os.environ["POD_NAME"]
+    if endpoints("-config", None).get(mark, "") != full:
+        endpoints("-config", {mark: full or None})
 
 
 def select_data(version: str, endpoints: Endpoints) -> None:
@@ -141,7 +150,9 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["await-leader"]:
             await_leader()
+        case ["report-volume", full]:
+            report_volume(full, request)
         case ["select-data", version]:
             select_data(version, request)
         case _:
-            sys.exit("commands: await-leader, select-data VERSION")
+            sys.exit('commands: await-leader, report-volume yes|"", select-data VERSION')

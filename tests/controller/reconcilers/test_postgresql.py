@@ -11,6 +11,7 @@ from config.api.postgresql import PostgreSQL
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.postgresql_members import keep_pod
+from controller.reconcilers.postgresql_patroni import keep_annotations
 from controller.reconcilers.resources import (
     CLAIM,
     ENDPOINT_SLICE,
@@ -520,12 +521,28 @@ def test_instances_that_do_not_run_are_reported_with_their_state() -> None:
         member("shop-0", state="running"),
         member("shop-1", state="creating replica"),
         member("shop-2", state="bought by nobody"),
+        member("shop-3", state="running", role="replica", replication_state="in archive recovery"),
+        member("shop-4", state="running", role="replica", replication_state="streaming"),
         LED,
     ]
     plan = planned(children=[*ALL_THERE[:1], stateful_set(1)], found=found, replicas=3)
     assert step_of(plan, "instances").note == (
-        "1 of 3 replicas are ready; shop-1: creating replica"
+        "1 of 3 replicas are ready; shop-1: creating replica, shop-3: not streaming"
     )
+
+
+def test_a_full_volume_is_reported() -> None:
+    """What an instance reported that is no longer there counts for nothing."""
+    marks = {f"database.example.com/full-shop-{ordinal}": "yes" for ordinal in (1, 7)}
+    known = keep_annotations(endpoints("shop-config", **marks))
+    known = endpoints("shop-config", **known["metadata"]["annotations"])
+    found = [member("shop-0"), member("shop-1"), LED]
+    plan = planned(children=ALL_THERE, found=[*found, endpoints("shop-config")])
+    assert (step_of(plan, "storage").ready, plan.status.to_api()["phase"]) == (True, "Running")
+    plan = planned(children=ALL_THERE, found=[*found, known])
+    message = "less than 64 MB are free on the volume of shop-1: increase spec.storage"
+    assert step_of(plan, "storage").note == Problem(message, "VolumeFull")
+    assert plan.status.to_api()["phase"] == "Deploying"
 
 
 def test_slices_of_the_earlier_selector_are_deleted() -> None:
@@ -789,7 +806,7 @@ def test_a_lost_primary_is_reported() -> None:
             "conditions": [{**available, "status": status, "message": ""}],
         }
         plan = planned(children=ALL_THERE, found=[pod("False"), LED], status=stored)
-        note = "pod shop-0, the primary, is not ready: another instance takes its place within 25 s"
+        note = "pod shop-0, the primary, is not ready: another instance becomes the primary within 25 s"
         assert (step_of(plan, "database").condition, step_of(plan, "database").note) == (
             "PrimaryAvailable",
             note,
@@ -798,6 +815,51 @@ def test_a_lost_primary_is_reported() -> None:
         assert [(each.reason, each.note, each.type) for each in plan.events] == [
             ("PrimaryLost", note, "Warning")
         ] * count
+
+
+@pytest.mark.parametrize(
+    ("found", "replicas", "note"),
+    [
+        (
+            [LED, member("shop-1", state="running")],
+            3,
+            "pod shop-0, the primary, does not exist: shop-1 becomes the primary within 25 s",
+        ),
+        (
+            [LED, member("shop-1", state="starting"), member("shop-2", state="running")],
+            3,
+            "pod shop-0, the primary, does not exist: nothing can be written until shop-0 or "
+            "shop-1 runs, as all others miss transactions",
+        ),
+        (
+            [endpoints(), member("shop-2", state="running")],
+            3,
+            "no instance is the primary: nothing can be written until shop-0 or shop-1 runs, as "
+            "all others miss transactions",
+        ),
+        (
+            [endpoints(), member("shop-0", state="running")],
+            3,
+            "no instance is the primary: shop-0 becomes the primary within 25 s",
+        ),
+    ],
+)
+def test_the_instance_that_may_take_the_place_of_a_primary_is_named(
+    found: list[JsonObject], replicas: int, note: str
+) -> None:
+    """Only an instance with every acknowledged transaction becomes the primary by itself."""
+    known = endpoints("shop-sync", leader="shop-0", sync_standby="shop-1")
+    plan = planned(children=ALL_THERE, found=[known, *found], replicas=replicas)
+    assert step_of(plan, "database").note == note
+
+
+def test_a_single_instance_is_awaited() -> None:
+    """Nothing takes its place."""
+    known = endpoints("shop-sync", leader="shop-0", sync_standby="")
+    plan = planned(children=ALL_THERE, found=[known, LED, pod("False")], replicas=1)
+    assert step_of(plan, "database").note == (
+        "pod shop-0, the primary, is not ready: nothing can be written until shop-0 runs"
+    )
 
 
 # Users and databases

@@ -123,3 +123,22 @@ def test_other_instances_copy_the_primary_and_come_back_with_their_own(select: S
     instance.config = {"initialize": "15", VERSION: "15"}
     start("shop-1", "15")
     assert instance.volume == {"pgdata": "15", "pgdata-17": "17"}
+
+
+def test_a_full_volume_is_recorded_until_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written without a change."""
+    instance, script = Instance(tmp_path), runpy.run_path(str(SCRIPT))
+    monkeypatch.setenv("POD_NAME", "shop-1")
+    before, mark = dict(instance.config), "database.example.com/full-shop-1"
+    for full, stored in (("", before), ("yes", {**before, mark: "yes"}), ("", before)):
+        patches: list[Any] = []
+
+        def endpoints(suffix: str, wanted: Any, patches: list[Any] = patches) -> dict[str, str]:
+            patches.extend([] if wanted is None else [wanted])
+            return instance.endpoints(suffix, wanted)
+
+        is_same = instance.config == stored
+        script["report_volume"](full, endpoints)
+        assert (instance.config, bool(patches)) == (stored, not is_same)

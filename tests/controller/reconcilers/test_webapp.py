@@ -142,7 +142,7 @@ def test_the_status_follows_the_deployment(children: list[JsonObject], status: J
     assert plan.steps[0].ready == (status["phase"] == "Running")
 
 
-GOING = "3 of 3 replicas are ready, some of an earlier revision"
+GOING = "3 of 3 replicas are ready, some are being replaced"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ GOING = "3 of 3 replicas are ready, some of an earlier revision"
         (deployment(3, **SEEN | OLD_ONES), GOING),
         (
             deployment(5, **SEEN | {"updatedReplicas": 5}),
-            "5 of 3 replicas are ready, some of an earlier revision",
+            "5 replicas are ready, and 3 are desired",
         ),
         (deployment(3, **SEEN), ""),
     ],
