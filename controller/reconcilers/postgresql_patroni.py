@@ -54,13 +54,15 @@ ROLE_LABEL = "database.example.com/role"  # primary or replica, on the pods
 # A leader that does not renew its lock for `ttl` s loses it. `failsafe_mode` keeps a primary
 # writable without the API server, as long as it reaches all members. `synchronous_mode` is without
 # effect while there is no standby. `primary_start_timeout` 0 hands over to a synchronous standby
-# at once where PostgreSQL has crashed; without one, it starts again.
+# at once where PostgreSQL has crashed; without one, it starts again. A server that does not stop
+# within `primary_stop_timeout` s is killed (on a full volume it never stops); pods have 120 s.
 SETTINGS = {
     "loop_wait": 5,
     "retry_timeout": 5,
     "ttl": 20,
     "failsafe_mode": True,
     "primary_start_timeout": 0,
+    "primary_stop_timeout": 40,
     "synchronous_mode": True,
 }
 # Commits wait this long for a standby whose node is gone; by default, a minute.

@@ -37,11 +37,16 @@ def synchronous_standby(installation: Installation) -> str:
     return str(state["sync_standby"])
 
 
-def condition(installation: Installation, type: str) -> str | None:
-    """Return the status of a condition of the database."""
+def condition(installation: Installation, type: str) -> tuple[str, str]:
+    """Return status and reason of a condition of the database; empty texts without one."""
     status: dict = installation.cluster.get("postgresql/db", NAMESPACE)["status"]
-    found = (each["status"] for each in status["conditions"] if each["type"] == type)
-    return next(found, None)
+    found = (each for each in status["conditions"] if each["type"] == type)
+    return next(((each["status"], each["reason"]) for each in found), ("", ""))
+
+
+def patronictl(installation: Installation, pod: str, command: str) -> None:
+    """Run a command of Patroni in an instance, which may outlast its patience."""
+    run_in(pod, f"patronictl -c /etc/gatewright/patroni.yml {command}", installation)
 
 
 def run_in(pod: str, command: str, installation: Installation) -> None:
@@ -96,10 +101,10 @@ def restart_all(installation: Installation, lost: str) -> Iterator[float | None]
     wanted = int(sql_in(installation, NAMESPACE, lost, "SHOW max_connections")) + 20
     parameters = json.dumps({"spec": {"parameters": {"max_connections": wanted}}})
     kubectl("patch", "postgresql/db", "--type=merge", "-p", parameters, "-n", NAMESPACE)
-    waits = lambda: condition(installation, "RestartPending") == "True"  # noqa: E731
+    waits = lambda: condition(installation, "RestartPending")[0] == "True"  # noqa: E731
     installation.until("a restart is pending", waits)
     kubectl("rollout", "restart", "statefulset/db", "-n", NAMESPACE)
-    waits = lambda: condition(installation, "RestartPending") is None  # noqa: E731
+    waits = lambda: condition(installation, "RestartPending")[0] == ""  # noqa: E731
     installation.until("no restart is pending", waits, within=300.0)
     yield 0
     now = primary(installation, NAMESPACE)
@@ -247,8 +252,7 @@ def return_stale(installation: Installation, lost: str) -> Iterator[float | None
 def promote_stale(installation: Installation, lost: str) -> Iterator[float | None]:
     """Kill all pods at once; the only standby that returns misses rows, and a person promotes it."""
     with only_stale(installation, lost) as stale:
-        failover = f"failover --candidate {stale} --force"
-        run_in(stale, f"patronictl -c /etc/gatewright/patroni.yml {failover}", installation)
+        patronictl(installation, stale, f"failover --candidate {stale} --force")
         yield None
 
 
@@ -311,11 +315,15 @@ def lose_node(installation: Installation, lost: str) -> Iterator[float | None]:
 
 
 def fill_disk(installation: Installation, lost: str) -> Iterator[float | None]:
-    """Fill the primary's volume for 60 s."""
+    """Fill the primary's volume; once it is reported, move the primary. The volume stays full for a minute."""
     claim = ("get", "pvc", f"data-{lost}", "-n", NAMESPACE, "-o", "jsonpath={.spec.volumeName}")
     number = installation.cluster.kubectl(*claim).removeprefix("local-")
     run, file = installation.node.machine.run, f"{volumes(installation)}/{number}/full"
     run("sh", "-c", f"cat /dev/zero >{file} || true")
+    installation.until(
+        "it is reported", lambda: condition(installation, "Ready")[1] == "VolumeFull"
+    )
+    patronictl(installation, lost, "switchover --force")
     yield 60
     run("rm", file)
 
@@ -347,10 +355,12 @@ FAULTS: dict[str, Fault] = {
     "its data deleted": delete_data,
     "all restarted": restart_all,
 }
+UPGRADED = "upgraded from 15 to 17"
 PROMOTED = "a stale standby promoted by hand"  # it loses rows
 # They take minutes: FAULTS=all pytest tests/node/test_fail_over.py
 SLOW_FAULTS: dict[str, Fault] = {
-    "upgraded from 15 to 17": upgrade,
+    UPGRADED: upgrade,
+    "API server frozen for 300 s": stop_api,
     "frozen for 60 s": freeze_for_a_minute,
     "pod deleted": delete_pod,
     "volume deleted": delete_volume,
@@ -365,5 +375,4 @@ SLOW_FAULTS: dict[str, Fault] = {
     "cut from all but one client for 50 s": isolate,
     "all killed, only a stale standby back for 60 s": return_stale,
     PROMOTED: promote_stale,
-    "API server frozen for 300 s": stop_api,
 }
