@@ -92,11 +92,12 @@ def missing_primary(database: PostgreSQL, observed: Observed) -> str:
             return f"{state}: {standby} becomes the primary within 25 s"
     if complete:
         names = " or ".join(complete)
-        others = ", as all others miss transactions" if database.spec.replicas > 1 else ""
+        has_others = len(complete) < database.spec.replicas
+        others = ", as all others miss transactions" if has_others else ""
         return f"{state}: nothing can be written until {names} runs{others}"
     if name is None:
         return f"{state}: nothing can be written until Patroni has chosen one"
-    return f"{state}: another instance becomes the primary within 25 s"
+    return f"{state}: nothing can be written until it is ready, or another is the primary"
 
 
 def _synchronous(database: PostgreSQL, observed: Observed, now: datetime) -> list[Condition]:

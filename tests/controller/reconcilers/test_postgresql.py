@@ -806,7 +806,10 @@ def test_a_lost_primary_is_reported() -> None:
             "conditions": [{**available, "status": status, "message": ""}],
         }
         plan = planned(children=ALL_THERE, found=[pod("False"), LED], status=stored)
-        note = "pod shop-0, the primary, is not ready: another instance becomes the primary within 25 s"
+        note = (
+            "pod shop-0, the primary, is not ready: nothing can be written until it is ready, or "
+            "another is the primary"
+        )
         assert (step_of(plan, "database").condition, step_of(plan, "database").note) == (
             "PrimaryAvailable",
             note,
@@ -836,6 +839,12 @@ def test_a_lost_primary_is_reported() -> None:
             3,
             "no instance is the primary: nothing can be written until shop-0 or shop-1 runs, as "
             "all others miss transactions",
+        ),
+        (
+            [LED],
+            2,
+            "pod shop-0, the primary, does not exist: nothing can be written until shop-0 or "
+            "shop-1 runs",
         ),
         (
             [endpoints(), member("shop-0", state="running")],
