@@ -56,8 +56,10 @@ def not_running(database: PostgreSQL, observed: Observed) -> str:
     states = {}
     for pod in observed.find(POD, "instance", database.name):
         member = pod.get(MEMBER, {})
-        if state := member.get(STATE) or ("" if member.get(FOLLOWS, True) else "not streaming"):
-            states[pod["metadata"]["name"]] = state
+        name, follows = pod["metadata"]["name"], member.get(FOLLOWS, True)
+        is_late = not follows and name != leader(database, observed)
+        if state := member.get(STATE) or ("not streaming" if is_late else ""):
+            states[name] = state
     return ", ".join(f"{name}: {state}" for name, state in sorted(states.items()))
 
 

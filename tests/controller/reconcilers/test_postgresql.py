@@ -518,7 +518,7 @@ def test_a_missing_synchronous_standby_is_reported(
 def test_instances_that_do_not_run_are_reported_with_their_state() -> None:
     """Words that Patroni does not write are not repeated."""
     found = [
-        member("shop-0", state="running"),
+        member("shop-0", state="running", role="replica"),  # the leader has yet to report its role
         member("shop-1", state="creating replica"),
         member("shop-2", state="bought by nobody"),
         member("shop-3", state="running", role="replica", replication_state="in archive recovery"),
