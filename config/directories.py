@@ -1,7 +1,10 @@
 """Walks directories of any depth and breadth, without following links to directories."""
 
+import glob
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fnmatch import filter as matching
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,3 +48,37 @@ def walk_directory(root: Path, report_unread: Callable[[str], None]) -> Iterator
             names.sort()
         yield entries
         pending += ((path / name, depth + 1) for name in reversed(entries.folders))
+
+
+def expand_glob(pattern: str, report_unread: Callable[[str], None]) -> list[Path]:
+    """Return the paths that a glob matches, sorted; hidden ones only if the glob names them.
+
+    `**` does not enter links to directories: they may form loops.
+    """
+    whole = Path(pattern)
+    found = {Path(whole.anchor)}
+    for part in whole.parts[bool(whole.anchor) :]:
+        if part == "**":
+            found = {below for path in found for below in _everything_below(path, report_unread)}
+        elif glob.has_magic(part):
+            found = {path / name for path in found for name in _matching_names(path, part)}
+        else:
+            found = {path / part for path in found if os.path.lexists(path / part)}
+    return sorted(found)
+
+
+def _everything_below(path: Path, report_unread: Callable[[str], None]) -> Iterator[Path]:
+    """Yield a directory, and all below it but hidden ones and links to directories."""
+    if not path.is_dir():
+        return
+    yield path
+    for here, folders, files, _ in walk_directory(path, report_unread):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (here / name for name in (*folders, *files) if name[0] != ".")
+
+
+def _matching_names(path: Path, part: str) -> list[str]:
+    names = list[str]()
+    with suppress(OSError):  # no directory, or one that cannot be read: nothing matches in it
+        names = matching((each.name for each in path.iterdir()), part)
+    return names if part.startswith(".") else [name for name in names if name[0] != "."]

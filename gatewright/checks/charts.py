@@ -1,9 +1,12 @@
 """What a Helm chart reads: its directory, links in it followed."""
 
+import gzip
 import os
 import tarfile
+import zlib
 from collections.abc import Container, Iterator
 from contextlib import suppress
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from gatewright.checks.checked_tree import REPOSITORY, CheckedTree, resolve
 CHART = "Chart.yaml"
 PARTS = "charts"  # the directory with the charts that are parts of one
 TEMPLATES = "templates"
+SCHEMA = "values.schema.json"
 CONSUMED = frozenset(  # what helm reads of a chart itself; templates may read any other file
     {
         CHART,
@@ -22,12 +26,14 @@ CONSUMED = frozenset(  # what helm reads of a chart itself; templates may read a
         "requirements.yaml",
         "requirements.lock",
         "values.yaml",
-        "values.schema.json",
+        SCHEMA,
         TEMPLATES,
         "crds",
     }
 )
 FIRST_FILES = 20  # of an archive, among which Chart.yaml is
+MAX_BEGINNING = 16 << 20  # bytes of it, unpacked, in which these files are
+NO_ARCHIVE = (tarfile.TarError, OSError, EOFError, zlib.error)
 MAX_FILES = 20_000  # of one chart, with its subcharts: helm keeps all of them in memory
 
 
@@ -36,11 +42,13 @@ def is_packaged(file: Path) -> bool:
     if file.suffix != ".tgz" or not file.is_file():
         return False
     try:
-        with tarfile.open(file) as archive:
+        with gzip.open(file) as unpacked:
+            beginning = BytesIO(unpacked.read(MAX_BEGINNING))
+        with tarfile.open(fileobj=beginning, mode="r:") as archive:
             # helm packages Chart.yaml first; other programs, the directory
-            names = [each.name for each in islice(archive, FIRST_FILES)]
-            return any(name.endswith(f"/{CHART}") for name in names)
-    except (tarfile.TarError, OSError, EOFError):
+            first = islice(archive, FIRST_FILES)
+            return any(each.name.endswith(f"/{CHART}") for each in first)
+    except NO_ARCHIVE:
         return False
 
 
@@ -92,7 +100,9 @@ def chart_inputs(chart: Path) -> list[Path]:
             continue
         found[directory] = None
         with suppress(DocumentError):  # reported when it is rendered
-            found |= dict.fromkeys(resolve(each) for each in _paths(directory) if each.is_symlink())
+            found |= dict.fromkeys(
+                resolve(each) for each in paths_of(directory) if each.is_symlink()
+            )
         pending += (
             directory / repository.removeprefix("file://")
             for dependency in _description(directory).get("dependencies") or ()
@@ -113,14 +123,14 @@ def _description(chart: Path) -> dict[str, Any]:
 def require_own_files(chart: Path, tree: CheckedTree) -> None:
     """Raise DocumentError if a chart has a link out of the tree, which helm would follow."""
     count = 0
-    for count, path in enumerate(_paths(chart), 1):
+    for count, path in enumerate(paths_of(chart), 1):
         if count > MAX_FILES:
             raise DocumentError(f"{printable(chart)}: not judged: more than {MAX_FILES} files")
         if path.is_symlink():
             tree.require_link(path)
 
 
-def _paths(chart: Path) -> Iterator[Path]:
+def paths_of(chart: Path) -> Iterator[Path]:
     """Yield all files and directories of a chart, as helm finds them."""
     pending, seen = [chart], set[Path]()
     while pending:

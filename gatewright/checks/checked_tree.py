@@ -1,6 +1,8 @@
 """The directory that an argument names: what no link may leave, and what ignore files exclude."""
 
 import os
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,17 +62,45 @@ def _is_below(path: Path, top: Path) -> bool:
 
 
 IGNORE_FILE = ".gatewrightignore"
+MAX_IGNORE_BYTES = 64 << 10  # each pattern is tried on each path
+
+
+class IgnoreFiles:
+    """Reads ignore files, each once; one that cannot be used excludes nothing."""
+
+    def __init__(self, report_unusable: Callable[[str], None]) -> None:
+        """Take a function that gets a line for each file that cannot be used."""
+        self._report = report_unusable
+        self._specs: dict[Path, GitIgnoreSpec | None] = {}
+
+    def spec(self, directory: Path) -> "GitIgnoreSpec | None":
+        """Return the patterns of a directory's ignore file; None without a usable one."""
+        if directory not in self._specs:
+            self._specs[directory] = self._read(directory / IGNORE_FILE)
+        return self._specs[directory]
+
+    def _read(self, file: Path) -> "GitIgnoreSpec | None":
+        if not file.is_file():
+            return None
+        with file.open("rb") as opened:
+            data = opened.read(MAX_IGNORE_BYTES + 1)
+        lines = data.decode("utf-8", "replace").splitlines()
+        if len(data) > MAX_IGNORE_BYTES:
+            self._report(f"{printable(file)}: not used: larger than {MAX_IGNORE_BYTES >> 10} KiB")
+            return None
+        if (spec := _spec(lines)) is None:
+            row = next(row for row, line in enumerate(lines, 1) if _spec([line]) is None)
+            self._report(f"{printable(file)}:{row}: not used: no pattern of a .gitignore file")
+        return spec
 
 
 class IgnoredPaths:
     """Tests whether an ignore file, of a directory or the working directory, lists a path."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: IgnoreFiles) -> None:
         """Read the ignore files of a directory and of the working directory."""
         roots = dict.fromkeys((resolve(path), Path.cwd()))
-        self._specs = [
-            (root, _spec(root / IGNORE_FILE)) for root in roots if (root / IGNORE_FILE).is_file()
-        ]
+        self._specs = [(root, spec) for root in roots if (spec := files.spec(root)) is not None]
         self.is_in_use = bool(self._specs)
 
     def __call__(self, path: Path, end: str = "") -> bool:
@@ -85,8 +115,13 @@ class IgnoredPaths:
         )
 
 
-def _spec(file: Path) -> "GitIgnoreSpec":
+def _spec(lines: Sequence[str]) -> "GitIgnoreSpec | None":
+    """Return patterns; None if one cannot be compiled."""
     # Imported here: few directories have such a file.
+    import re2
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(file.read_text("utf-8", "replace").splitlines())
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error, re2.error):
+        return None

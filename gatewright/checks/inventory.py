@@ -10,12 +10,18 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from config.directories import walk_directory
+from config.directories import expand_glob, walk_directory
 from config.documents import DocumentError
 from config.printable import printable
 from gatewright.checks.changed_files import ChangedFiles
 from gatewright.checks.charts import CHART, CONSUMED, chart_inputs, is_library, is_packaged, is_part
-from gatewright.checks.checked_tree import IGNORE_FILE, CheckedTree, IgnoredPaths, resolve
+from gatewright.checks.checked_tree import (
+    IGNORE_FILE,
+    CheckedTree,
+    IgnoredPaths,
+    IgnoreFiles,
+    resolve,
+)
 from gatewright.checks.kustomizations import KUSTOMIZATIONS, Kustomization, read_all
 from gatewright.checks.skipped import Skipped
 
@@ -48,6 +54,10 @@ class Inventory:
     problems: list[str] = field(default_factory=list)
     skipped: Skipped = field(default_factory=Skipped)
     _named: set[Path] = field(default_factory=set)  # directories
+    _ignore_files: IgnoreFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ignore_files = IgnoreFiles(self.problems.append)
 
     def add(self, manifest: str) -> None:
         """Add what an argument names."""
@@ -60,17 +70,13 @@ class Inventory:
             self._add_path(Path(manifest))
 
     def _glob(self, pattern: str) -> Iterator[Path]:
-        try:
-            paths = sorted(map(Path, glob.iglob(pattern, recursive=True)))  # noqa: PTH207
-        except RecursionError:
-            self.problems.append(f"{printable(pattern)}: directories are nested too deeply")
-            return
+        paths = expand_glob(pattern, self.problems.append)
         if not paths:
             self.problems.append(f"{printable(pattern)}: no file matches")
         yield from (path for path in paths if path.is_dir() or is_manifest(path.name))
 
     def _add_path(self, path: Path) -> None:
-        ignored, tree = IgnoredPaths(path), CheckedTree.of(path)
+        ignored, tree = IgnoredPaths(path, self._ignore_files), CheckedTree.of(path)
         if path.is_dir():
             self._named.add(resolve(path))
             before = self._count()

@@ -21,6 +21,7 @@ from gatewright.checks.checked_tree import CheckedTree
 FILE = ".gatewright.yaml"
 TOML = "pyproject.toml"
 SWITCH = "--no-project-file"
+MAX_TOML = 64 << 10  # characters; the time of the parser grows with their square
 
 
 class ProjectCommand(click.Command):
@@ -106,13 +107,24 @@ def _table() -> dict[str, Any] | None:
 
     Raises DocumentError if the file that has it cannot be read.
     """
-    try:
-        text = Path(TOML).read_text("utf-8", errors="replace")
-        tools = tomllib.loads(text).get("tool", {})
-    except FileNotFoundError:
+    file = Path(TOML)
+    if not os.path.lexists(file):
         return None
+    CheckedTree.of(file).require_link(file)
+    try:
+        text = file.read_text("utf-8", errors="replace")
     except OSError as error:
         raise DocumentError(f"{TOML}: {error.strerror or error}") from None
+    if "gatewright" not in text:
+        return None
+    if len(text) > MAX_TOML:
+        raise DocumentError(
+            f"{TOML}: larger than {MAX_TOML >> 10} KiB; write the options into {FILE}"
+        )
+    try:
+        tools = tomllib.loads(text).get("tool", {})
+    except RecursionError:
+        raise DocumentError(f"{TOML}: nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         if "tool.gatewright" in text:
             raise DocumentError(f"{TOML}: not TOML: {error}") from None

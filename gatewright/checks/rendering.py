@@ -4,8 +4,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,18 +14,27 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self
 
 from config.documents import Document, DocumentError, parse_documents
-from config.positions import FieldPlaces, OneLine
+from config.positions import OneLine
 from config.printable import printable
+from gatewright.checks.chart_schemas import require_own_schemas
 from gatewright.checks.chart_values import ChartValues
-from gatewright.checks.charts import CHART, require_own_files, silent_templates, without_repository
-from gatewright.checks.checked_tree import CheckedTree
+from gatewright.checks.charts import (
+    CHART,
+    require_own_files,
+    silent_templates,
+    without_repository,
+)
+from gatewright.checks.checked_tree import CheckedTree, resolve
 from gatewright.checks.origin_files import OVERLAY, OriginFiles
 from gatewright.checks.programs import CompletedRun, Programs, reason_of
-from gatewright.checks.template_places import template_places
+from gatewright.checks.template_places import TemplateFile
 from gatewright.console.chart_options import ChartOptions
 
 SOURCE = "# Source: "  # the comment that Helm writes above each object: chart/templates/file.yaml
 TIME_LIMIT = 60  # seconds
+MAX_SECONDS = 20 * 60  # of all programs together
+MAX_RENDERED = 256 << 20  # bytes of all that they write
+AHEAD = 2 * (os.cpu_count() or 1)  # directories that are rendered before they are read
 
 
 class NotRenderedError(Exception):
@@ -49,7 +59,10 @@ class Renderer:
         self._charts = charts
         self._programs = Programs()
         self._pool = ThreadPoolExecutor(os.cpu_count())
+        # In the order in which they are read: what is rendered ahead of that takes memory.
+        self._waiting = deque[tuple[Path, CheckedTree]]()
         self._started: dict[Path, Future[RenderedText]] = {}
+        self._seconds = self._bytes = 0.0  # of all programs so far
         self._origins = OriginFiles()
         self._tells_origins = True
         self._rendered: dict[Path, frozenset[str]] = {}
@@ -63,16 +76,49 @@ class Renderer:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, file: Path, tree: CheckedTree) -> None:
-        """Start rendering the chart or kustomization of a Chart.yaml or kustomization.yaml."""
-        render = self._render if file.name == CHART else self._build
-        self._started[file] = self._pool.submit(render, file.parent, tree)
+        """Render the chart or kustomization of a Chart.yaml or kustomization.yaml.
+
+        Those that were started earlier are rendered earlier.
+        """
+        self._waiting.append((file, tree))
+        self._start_next()
+
+    def _start_next(self) -> None:
+        """Start the next ones, as many as are rendered at a time."""
+        while self._waiting and len(self._started) < AHEAD:
+            file, tree = self._waiting.popleft()
+            render = self._render if file.name == CHART else self._build
+            self._started[file] = self._pool.submit(self._bounded, render, file.parent, tree)
+
+    def _bounded(
+        self,
+        render: Callable[[Path, CheckedTree], RenderedText],
+        directory: Path,
+        tree: CheckedTree,
+    ) -> RenderedText:
+        """Render a directory, unless the others took all there is."""
+        if self._seconds > MAX_SECONDS or self._bytes > MAX_RENDERED:
+            raise DocumentError(
+                f"{printable(directory)}: not judged: the charts and kustomizations before it took "
+                f"more than {MAX_SECONDS // 60} minutes, or rendered more than "
+                f"{MAX_RENDERED >> 20} MiB; judge it in a run of its own"
+            )
+        began = time.monotonic()
+        try:
+            rendered = render(directory, tree)
+        finally:
+            self._seconds += time.monotonic() - began
+        self._bytes += len(rendered.text)
+        return rendered
 
     def documents(self, file: Path) -> Iterator[Document]:
         """Yield the objects of a chart or kustomization that was started.
 
         Raises NotRenderedError if the program is missing, DocumentError if it fails.
         """
-        text, base = self._started.pop(file).result()
+        started = self._started.pop(file)
+        self._start_next()
+        text, base = started.result()
         self._tells_origins &= base != file.parent or file.name == CHART
         directory = file.parent
         if file.name == CHART:
@@ -104,6 +150,7 @@ class Renderer:
                 "or list the directory in .gatewrightignore"
             )
         require_own_files(directory, tree)
+        require_own_schemas(directory)
         for file in map(Path, self._charts.values):
             CheckedTree.of(file).require_link(file)
         with TemporaryDirectory() as temporary:
@@ -158,18 +205,32 @@ def kustomize() -> Sequence[str]:
 def _of_templates(directory: Path, text: bytes, values: ChartValues) -> Iterator[Document]:
     """Yield the objects of a chart with the lines of their templates and values."""
     lines = text.decode(errors="replace").splitlines()
-    sources = [(row, line) for row, line in enumerate(lines, 1) if line.startswith(SOURCE)]
+    sources = deque((row, line) for row, line in enumerate(lines, 1) if line.startswith(SOURCE))
     template, counts = CHART, Counter[tuple[str, str]]()
+    templates: dict[str, TemplateFile | None] = {}
     for document in parse_documents(text, str(directory / template)):
         while sources and sources[0][0] <= document.line():
-            template = sources.pop(0)[1].removeprefix(SOURCE).partition("/")[2]
-        file = directory / template
+            template = sources.popleft()[1].removeprefix(SOURCE).partition("/")[2]
+        if template not in templates:
+            templates[template] = _template(directory, template, values)
+        known, file = templates[template], directory / template
         kind = str(document.value.get("kind")) if isinstance(document.value, dict) else ""
-        places: FieldPlaces = OneLine()
-        if file.is_file():
-            written = file.read_text(errors="replace")
-            # A subchart has its own values.
-            own = None if template.startswith("charts/") else values
-            places = template_places(written, kind, counts[template, kind], own)
+        places = OneLine() if known is None else known.places(kind, counts[template, kind])
         counts[template, kind] += 1
-        yield replace(document, source=str(file), lines=places)
+        # A template can write any name.
+        source = directory / CHART if known is None and not _is_below(file, directory) else file
+        yield replace(document, source=str(source), lines=places)
+
+
+def _template(directory: Path, name: str, values: ChartValues) -> TemplateFile | None:
+    """Return a template of a chart; None if there is no such file in the chart."""
+    file = directory / name
+    if not (_is_below(file, directory) and file.is_file()):
+        return None
+    # A subchart has its own values.
+    own = None if name.startswith("charts/") else values
+    return TemplateFile(file.read_text(errors="replace"), own)
+
+
+def _is_below(file: Path, directory: Path) -> bool:
+    return resolve(file).is_relative_to(resolve(directory))

@@ -4,6 +4,7 @@ If the template copies a chart value unchanged, the position is that in the valu
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,22 +28,38 @@ class TemplateToken(NamedTuple):
     values: str = ""  # the path of the chart value that it copies unchanged
 
 
-def template_places(
-    text: str, kind: str, number: int, values: ChartValues | None = None
-) -> FieldPlaces:
-    """Return the field positions of an object in its template.
+class TemplateFile:
+    """A template: its lines, and its parts, each of which is read once."""
 
-    `number` counts, from 0, the rendered objects of this kind. A loop renders several objects from
-    one part of the template; objects beyond the number of parts belong to the last part.
-    """
-    lines = text.splitlines()
-    kinds = [row for row, line in enumerate(lines) if line.split("#")[0].split() == ["kind:", kind]]
-    if not kinds:
-        return OneLine()
-    row = kinds[min(number, len(kinds) - 1)]
-    ends = [-1, *(each for each, line in enumerate(lines) if line.startswith("---")), len(lines)]
-    begin, end = max(each for each in ends if each < row), min(each for each in ends if each > row)
-    return TemplatePlaces(row, tuple(_tokens(lines, begin + 1, end)), values)
+    def __init__(self, text: str, values: ChartValues | None = None) -> None:
+        """Take the text, and the values of its chart."""
+        self._values = values
+        self._lines = text.splitlines()
+        self._ends = [row for row, line in enumerate(self._lines) if line.startswith("---")]
+        self._kinds: dict[str, list[int]] = {}
+        for row, line in enumerate(self._lines):
+            match line.split("#")[0].split():
+                case ["kind:", kind]:
+                    self._kinds.setdefault(kind, []).append(row)
+        self._parts: dict[int, TemplatePlaces] = {}
+
+    def places(self, kind: str, number: int) -> FieldPlaces:
+        """Return the field positions of an object.
+
+        `number` counts, from 0, the rendered objects of this kind. A loop renders several objects
+        from one part of the template; objects beyond the number of parts belong to the last part.
+        """
+        rows = self._kinds.get(kind)
+        if not rows:
+            return OneLine()
+        row = rows[min(number, len(rows) - 1)]
+        if row not in self._parts:
+            at = bisect_left(self._ends, row)
+            begin = self._ends[at - 1] + 1 if at else 0
+            end = self._ends[at] if at < len(self._ends) else len(self._lines)
+            tokens = tuple(_tokens(self._lines, begin, end))
+            self._parts[row] = TemplatePlaces(row, tokens, self._values)
+        return self._parts[row]
 
 
 TemplateTokens = tuple[TemplateToken, ...]

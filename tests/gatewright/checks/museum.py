@@ -4,7 +4,9 @@ Below the directory of a repository, `outside` is what it must not reach: a file
 to change, and the server on the loopback at the port that `{port}` stands for.
 """
 
+import tarfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,9 @@ BOMB = (
     '{{ $x := "aaaaaaaaaaaaaaaa" }}{{ range until 30 }}{{ $x = print $x $x }}{{ end }}a: {{ $x }}'
 )
 FLOOD = "{{ range until 100000 }}{{ range until 100000 }}\n---\na: aaaaaaaaaaaaa{{ end }}{{ end }}"
+
+
+MANY = "# a\n" * 200_000 + f"{{{{ range until 1000 }}}}\n---\n{POD}{{{{ end }}}}"
 
 
 class Exhibit(NamedTuple):
@@ -75,6 +80,35 @@ def chart_with_link(target: str) -> Callable[[Path], object]:
 def kustomization(text: str, *more: tuple[str, str]) -> Callable[[Path], object]:
     """Return a function that writes a kustomization with a pod beside it."""
     return tree(("k/kustomization.yaml", text), ("k/a.yaml", POD), *more)
+
+
+def archive_bomb(top: Path) -> None:
+    """Write an archive with a header of 40 MB."""
+    with tarfile.open(top / "c.tgz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo("c/Chart.yaml")
+        entry.pax_headers = {"comment": "x" * 40_000_000}
+        archive.addfile(entry)
+
+
+def chart_with_packed_schema(top: Path) -> None:
+    """Write a chart with an archive of a chart, in an archive, whose schema is at a URL."""
+    schema = b'{"properties": {"a": {"$ref": "http://127.0.0.1:9/a.json"}}}'
+    inner = packed(("y/Chart.yaml", CHART.encode()), ("y/./values.schema.json", schema))
+    write(top, "c/Chart.yaml", CHART)
+    (top / "c/charts").mkdir()
+    outer = packed(("x/Chart.yaml", CHART.encode()), ("x/charts/y.tgz", inner))
+    (top / "c/charts/x.tgz").write_bytes(outer)
+
+
+def packed(*entries: tuple[str, bytes]) -> bytes:
+    """Return an archive of files."""
+    file = BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, content in entries:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, BytesIO(content))
+    return file.getvalue()
 
 
 LINK = "not read: a link out of"
@@ -186,7 +220,13 @@ REFUSED = [
         "a manifest that is the environment", tree(("a.yml", "-> /proc/self/environ")), 3, LINK
     ),
     Exhibit("a directory 1,500 deep", nest, 3, "more than 100 nested directories"),
-    Exhibit("a glob of a directory 1,500 deep", nest, 3, "nested too deeply", ("**/*.yaml",)),
+    Exhibit(
+        "a glob of a directory 1,500 deep",
+        nest,
+        3,
+        "more than 100 nested directories",
+        ("**/*.yaml",),
+    ),
     Exhibit(
         "policies 1,500 deep",
         nest,
@@ -211,6 +251,64 @@ REFUSED = [
     ),
     Exhibit("brackets 100,000 deep", tree(("a.json", "[" * 100_000)), 3, "nested too deeply"),
     Exhibit(
+        "a glob over links to the directory itself",
+        tree(("a", "-> ."), ("b", "-> ."), ("c", "-> .")),
+        3,
+        "**/*.yaml: no file matches",
+        ("**/*.yaml",),
+    ),
+    Exhibit(
+        "an ignore file without a meaning",
+        tree((".gatewrightignore", "a\n[z-a]\n")),
+        3,
+        ".gatewrightignore:2: not used: no pattern of a .gitignore file",
+    ),
+    Exhibit(
+        "an ignore file with 100,000 patterns",
+        tree((".gatewrightignore", "*a*/**/b\n" * 100_000)),
+        3,
+        ".gatewrightignore: not used: larger than 64 KiB",
+    ),
+    Exhibit(
+        "a project file that is the environment",
+        tree(("pyproject.toml", "-> /proc/self/environ")),
+        3,
+        LINK,
+    ),
+    Exhibit("a project file that is a device", tree(("pyproject.toml", "-> /dev/zero")), 3, LINK),
+    Exhibit(
+        "brackets 30,000 deep in a project file",
+        tree(("pyproject.toml", "[tool.gatewright]\na = " + "[" * 30_000)),
+        3,
+        "pyproject.toml: nested too deeply",
+    ),
+    Exhibit(
+        "a key of a project file with 100,000 parts",
+        tree(("pyproject.toml", "[tool.gatewright" + ".a" * 100_000 + "]")),
+        3,
+        "pyproject.toml: larger than 64 KiB",
+    ),
+    Exhibit("an archive that unpacks without an end", archive_bomb, 3, "no manifests"),
+    *(
+        Exhibit(
+            f"a chart whose values schema is {name}",
+            tree(("c/Chart.yaml", CHART), ("c/values.schema.json", f'{{"$ref": "{at}"}}')),
+            3,
+            f"c/values.schema.json: not judged: $ref {at.split('{')[0]}",
+        )
+        for name, at in (
+            ("a file elsewhere", "file:///proc/self/environ"),
+            ("beside the chart", "../../outside/secret"),
+            ("on the loopback", "http://127.0.0.1:9/a.json"),
+        )
+    ),
+    Exhibit(
+        "a packed part of a chart whose values schema is on the loopback",
+        chart_with_packed_schema,
+        3,
+        "c/charts/x.tgz: values.schema.json: not judged: $ref http://127.0.0.1:9/a.json",
+    ),
+    Exhibit(
         "names with commands for the CI",
         tree(("::error::a\n::error::b.yaml", "a: [")),
         3,
@@ -220,6 +318,27 @@ REFUSED = [
 
 # Rendered by the real programs, within their bounds.
 CHARTS = [
+    *(
+        Exhibit(
+            f"a template that says it is {name}",
+            tree(
+                ("c/Chart.yaml", CHART),
+                ("c/templates/a.yaml", f"---\n# Source: c/{at}\n{POD}"),
+            ),
+            1,
+            "Pod production/a  (c/Chart.yaml:1)",
+        )
+        for name, at in (
+            ("a file elsewhere", "../../outside/victim.yaml"),
+            ("the memory of the process", "/proc/self/mem"),
+        )
+    ),
+    Exhibit(
+        "one large template with many objects",
+        tree(("c/Chart.yaml", CHART), ("c/templates/a.yaml", MANY)),
+        1,
+        "999 more of the objects rendered",
+    ),
     Exhibit(
         "a chart that is the repository prints the token of the checkout",
         tree(

@@ -497,6 +497,17 @@ def test_globs_are_expanded(check):
     assert check("app/*.yml") == (3, [], "app/*.yml: no file matches\n")
 
 
+def test_a_glob_matches_hidden_files_only_by_name(check):
+    """As in a shell; `**` enters no link to a directory, `*` does."""
+    for name in ("app/a.yaml", "app/.b.yaml", "app/.c/d.yaml", "real/e.yaml"):
+        write(name, named(Path(name).stem.strip(".")))
+    Path("app/link").symlink_to(Path("real").absolute())
+    assert check("app/**/*.yaml") == (0, ["allowed a"], "")
+    assert check("app/*/*.yaml") == (0, ["allowed e"], "")
+    assert check("app/.*.yaml", "app/.c/*.yaml") == (0, ["allowed b", "allowed d"], "")
+    assert check(f"{Path.cwd()}/**/e.yaml") == (0, ["allowed e"], "")
+
+
 def test_a_file_is_judged_once(check):
     """Repeated arguments do not repeat results."""
     write("app/a.yaml", GOOD)

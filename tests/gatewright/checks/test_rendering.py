@@ -12,7 +12,7 @@ import pytest
 from config.documents import Document
 from gatewright.checks import rendering
 from gatewright.checks.chart_values import ChartValues
-from gatewright.checks.template_places import template_places
+from gatewright.checks.template_places import TemplateFile
 from gatewright.cli import main
 from gatewright.console.chart_options import ChartOptions
 from tests.gatewright.started import COMMAND
@@ -141,7 +141,7 @@ def test_a_field_of_a_rendered_object_has_a_line_in_its_template(path, line):
 
     An item whose name is an action matches if it is the only one.
     """
-    assert template_places(TEMPLATE, "Deployment", 0).place(path)[0] == line
+    assert TemplateFile(TEMPLATE).places("Deployment", 0).place(path)[0] == line
 
 
 def test_objects_of_a_loop_have_the_lines_of_its_body():
@@ -150,8 +150,8 @@ def test_objects_of_a_loop_have_the_lines_of_its_body():
     An object that another file writes has the template's first line.
     """
     text = "kind: A\n---\nkind: B\n---\nkind: B\n"
-    lines = [template_places(text, "B", number).place("")[0] for number in range(4)]
-    assert (lines, template_places(text, "C", 0).place("spec")) == ([3, 5, 5, 5], (1, 1))
+    lines = [TemplateFile(text).places("B", number).place("")[0] for number in range(4)]
+    assert (lines, TemplateFile(text).places("C", 0).place("spec")) == ([3, 5, 5, 5], (1, 1))
 
 
 def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
@@ -219,7 +219,7 @@ def test_a_value_that_a_template_writes_as_it_is_has_its_line_in_the_values(path
     write("values.yaml", VALUES)
     write("more.yaml", "app: {tag: b}\n")
     values = ChartValues(Path(), ChartOptions(values=("more.yaml",)))
-    document = Document("t.yaml", {}, template_places(VALUED, "Deployment", 0, values))
+    document = Document("t.yaml", {}, TemplateFile(VALUED, values).places("Deployment", 0))
     assert document.where(path) == place
 
 
@@ -228,7 +228,7 @@ def test_a_value_of_the_command_line_is_not_that_of_the_file(key):
     """The template's line is left."""
     write("values.yaml", VALUES)
     values = ChartValues(Path(), ChartOptions(set=(key,)))
-    document = Document("t.yaml", {}, template_places(VALUED, "Deployment", 0, values))
+    document = Document("t.yaml", {}, TemplateFile(VALUED, values).places("Deployment", 0))
     assert document.where("spec.replicas") == "t.yaml:3"
 
 
