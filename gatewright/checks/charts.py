@@ -47,7 +47,7 @@ def is_packaged(file: Path) -> bool:
         with tarfile.open(fileobj=beginning, mode="r:") as archive:
             # helm packages Chart.yaml first; other programs, the directory
             first = islice(archive, FIRST_FILES)
-            return any(each.name.endswith(f"/{CHART}") for each in first)
+            return any(entry.name.endswith(f"/{CHART}") for entry in first)
     except NO_ARCHIVE:
         return False
 
