@@ -4,7 +4,7 @@
 `inventory` takes stock of them, by what `charts` and `kustomizations` read, without what leaves
 the `checked_tree` or is ignored there; `skipped` has what is not judged, and `changed_files` what
 Git or a hook names. `rendering` renders charts and kustomizations by `programs`, with the limits of
-`confinement`.
+`confinement`, but no chart whose `chart_schemas` refer to elsewhere.
 `template_places`, `chart_values` and `origin_files` find the lines that rendered fields come from,
 and `recorded_reviews` reads requests. `subjects` yields the objects to judge, from files or from a
 `live_cluster`. `loaded_policies` turns documents into verdicts, also for the editor, the playground

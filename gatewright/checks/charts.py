@@ -101,7 +101,7 @@ def chart_inputs(chart: Path) -> list[Path]:
         found[directory] = None
         with suppress(DocumentError):  # reported when it is rendered
             found |= dict.fromkeys(
-                resolve(each) for each in paths_of(directory) if each.is_symlink()
+                resolve(path) for path in paths_of(directory) if path.is_symlink()
             )
         pending += (
             directory / repository.removeprefix("file://")
