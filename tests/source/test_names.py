@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,11 +37,14 @@ def is_camel_case(name: str) -> bool:
     return name.lstrip("_")[:1].isupper() and not name.isupper()
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Yield each module of the packages, by its path."""
-    for package in (*packages(), "plugins"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+@pytest.fixture(scope="module")
+def modules() -> list[tuple[str, ast.Module]]:
+    """Return each module of the packages, by its path."""
+    return [
+        (str(path.relative_to(ROOT)), ast.parse(path.read_text()))
+        for package in (*packages(), "plugins")
+        for path in sorted((ROOT / package).rglob("*.py"))
+    ]
 
 
 def loop_targets(node: ast.AST) -> list[ast.expr]:
@@ -54,21 +59,21 @@ def loop_targets(node: ast.AST) -> list[ast.expr]:
             return []
 
 
-def test_a_class_or_alias_is_defined_once() -> None:
+def test_a_class_or_alias_is_defined_once(modules: list[tuple[str, ast.Module]]) -> None:
     """If two packages need the same word, their names must differ, or one imports the other's."""
     places = defaultdict(list)
-    for path, module in modules():
+    for path, module in modules:
         for name in defined(module):
             places[name].append(path)
     several = {name: where for name, where in places.items() if len(where) > 1}
     assert several == {}
 
 
-def test_a_loop_variable_says_what_it_holds() -> None:
+def test_a_loop_variable_says_what_it_holds(modules: list[tuple[str, ast.Module]]) -> None:
     """Such as `container` or `policy`; `each` stands in comprehensions of one line alone."""
     unnamed = [
         f"{path}:{target.lineno}: {name.id}"
-        for path, module in modules()
+        for path, module in modules
         for node in ast.walk(module)
         for target in loop_targets(node)
         for name in ast.walk(target)

@@ -24,26 +24,9 @@ def case(request: pytest.FixtureRequest) -> Case:
     return found
 
 
-RICHEST = {
-    each.kind.resource.kind: each
-    for each in sorted(cases(), key=lambda it: len(str(it.object)))
-    if each.name not in SAME
-}
-
-
-@pytest.fixture(
-    params=[
-        each if each in RICHEST.values() else pytest.param(each, marks=pytest.mark.long)
-        for each in cases()
-        if each.name not in SAME
-    ],
-    ids=str,
-)
+@pytest.fixture(params=[each for each in cases() if each.name not in SAME], ids=str)
 async def various(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """A cluster with a ready object, for each kind except those whose children other kinds create too.
-
-    Quickly for the longest object of each kind alone.
-    """
+    """A cluster with a ready object, for each kind except those whose children other kinds create too."""
     async with serving(request.param) as world:
         await world.settle()
         yield world
@@ -94,6 +77,7 @@ async def test_it_becomes_ready_and_stays_as_it_is(
         assert child["metadata"].get("ownerReferences", []) == expected, name_of(resource, child)
 
 
+@pytest.mark.long
 async def test_deleted_or_edited_children_are_restored(various: World) -> None:
     """Deleted children are recreated; an edit of a reconciled field is reverted."""
     before = various.children()
@@ -116,6 +100,7 @@ async def test_deleted_or_edited_children_are_restored(various: World) -> None:
         assert content(now) == content(child), f"{name_of(resource, child)}: {an_edit(child)}"
 
 
+@pytest.mark.long
 async def test_objects_of_other_owners_are_never_written(various: World) -> None:
     """If a child's name is taken, that object stays, and the parent's status and an event report it."""
     for resource, child in various.children():

@@ -58,6 +58,7 @@ UPGRADED = {
 CASES = (*cases(), Case(POSTGRESQL, RESTORED), Case(POSTGRESQL, UPGRADED))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_every_field_of_a_child_that_changes_has_an_origin(kind: PlannedKind[Any]) -> None:
     """Each field of each spec is changed: the child's fields that change with it have an origin."""

@@ -424,6 +424,7 @@ async def test_a_webhook_that_hangs_is_reported_for_all_policies_that_it_serves(
     assert measuring.statuses() == {"True": 90}
 
 
+@pytest.mark.long
 async def test_the_time_to_find_requests_is_bounded(measuring):
     """Policies for which no request is found are tried in turn, too: a tenth of a second each here."""
     nowhere = {"match": {"any": [{"namespaces": ["shop"], "objectSelector": NEVER}]}}

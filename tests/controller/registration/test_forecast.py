@@ -1,5 +1,7 @@
 """What the registration gives up for a policy is known before the policy is in force."""
 
+import pytest
+
 from controller.registration.configurations import registration
 from controller.registration.forecast import RegistrationForecast
 from controller.registration.grouping import MAX_WEBHOOKS
@@ -49,6 +51,7 @@ class InForce:
         return {name for _, name in registration(Engine(bound), ["gatewright-system"]).widened}
 
 
+@pytest.mark.long
 def test_the_policy_that_needs_one_webhook_too_many_is_told_with_the_others():
     """Each prediction is what the registration of all of them gives up."""
     by_name = policy("named", namespaces=["shop"])
