@@ -58,8 +58,10 @@ class RegistrationForecast:
             return ()
         if self._now is None or self._now[0] is not engine:
             self._now = engine, self._reader.read(engine).widened
-        others = (each for each in engine.policies if each.title != policy.title)
-        changed = self._reader.read(engine.with_policies([*others, policy]))
+        # In the place of the one before: elsewhere, it would move all that follow.
+        policies = [policy if each.title == policy.title else each for each in engine.policies]
+        is_new = all(each is not policy for each in policies)
+        changed = self._reader.read(engine.with_policies([*policies, *[policy] * is_new]))
         found = changed.widened - self._now[1]
         titles = (name if place is None else f"{place}/{name}" for place, name in found)
         return sorted(titles, key=lambda title: (title != policy.title, title))
