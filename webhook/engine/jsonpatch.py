@@ -81,8 +81,9 @@ class Patcher:
                 break
             node = old
         value = patch.value
-        is_absent, is_empty = old is None or old is UNSET, value is None or value is UNSET
-        if is_empty if is_absent else not patch.overwrite or same(old, value):
+        is_absent = old is None or old is UNSET
+        is_empty = value is UNSET or (value is None and not patch.overwrite)
+        if same(old, value) or (is_empty if is_absent else not patch.overwrite):
             return
         if type(value) in CONTAINERS:
             value = self._own(value)

@@ -22,6 +22,10 @@ SCALARS: dict[str, tuple[type, ...]] = {
     "scalar": (str, bool, int, float),
     "quantity": (str, bool, int, float),
 }
+# What a null becomes in a list or a map of scalars, as Go decodes it.
+ZEROS: dict[str, Any] = {
+    "string": "", "boolean": False, "integer": 0, "number": 0, "scalar": 0, "quantity": "0",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,28 @@ class TypedMerge:
                     yield from self.type_faults(item, fields[key], below)
                 else:
                     yield below, "unknown field"
+
+    def without_nulls(self, value: Any, code: str) -> Any:
+        """Return a value as Go decodes it: a field that is null is unset, an item is zero."""
+        shape, inner, _, _ = parse_type(code)
+        if shape == "list" and isinstance(value, list):
+            return [self._decode(item, inner) for item in value]
+        if shape == "map" and isinstance(value, dict):
+            return {key: self._decode(item, inner) for key, item in value.items()}
+        if shape == "struct" and isinstance(value, dict):
+            fields = self.types.fields_of(inner)
+            return {
+                key: self.without_nulls(item, fields.get(key, ""))
+                for key, item in value.items()
+                if item is not None
+            }
+        return value
+
+    def _decode(self, item: Any, code: str) -> Any:
+        shape, inner, _, _ = parse_type(code)
+        if item is None:
+            return ZEROS[inner] if shape == "scalar" else {} if shape == "struct" else None
+        return self.without_nulls(item, code)
 
     def _faults(self, value: Any, code: str, path: str) -> Iterator[tuple[str, str]]:
         """Yield the errors of a configuration: wrong types, and missing or duplicate item keys."""

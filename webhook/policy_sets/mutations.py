@@ -37,13 +37,15 @@ def apply_mutation(
     patched = apply_operations(object, value)
     if not isinstance(patched, dict):
         raise RuleError("the JSONPatch replaces the whole object by something else")
-    if type in custom.types:
-        return patched  # the API server drops unknown fields of a custom kind, and validates later
+    if not type or type in custom.types:
+        # The API server drops unknown fields of a custom kind, and reads nulls and validates later.
+        return patched
     before = {*typed.type_faults(object, type)}
     for path, text in typed.type_faults(patched, type):
         if (path, text) not in before:
             raise RuleError(f"the JSONPatch makes an invalid object: {path}: {text}")
-    return patched
+    decoded: JsonObject = typed.without_nulls(patched, type)
+    return decoded
 
 
 def type_of(request: Request) -> tuple[str, CustomTypes]:

@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from config.schemas import CustomTypes
+from config.schemas import CustomTypes, root_type
 from tests.webhook.asking import ask
 from webhook.cel.admission_environment import ADMISSION
-from webhook.engine import Engine, Patch
+from webhook.engine import SCHEMAS, Engine, Patch
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import UNSET
+from webhook.harness.reviews import Admission, review
 from webhook.policy_sets.apply import TypedMerge
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.mutations import apply_mutation, differences
+from webhook.review import read
 
 MUTATION = replace(ADMISSION, structs=True)
 
@@ -110,6 +112,56 @@ def test_a_value_is_written_as_by_the_api_server(value, expected):
     program = MUTATION.compile(f"[JSONPatch{{op: 'add', path: '/a', value: {value}}}]")
     operations = program.evaluate(MUTATION.activation({}, None))
     assert apply_mutation({}, operations, "JSONPatch", "") == {"a": expected}
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        ([{"op": "add", "path": "/metadata/labels/b"}], {"labels": {"a": "1", "b": ""}}),
+        ([{"op": "add", "path": "/metadata/labels", "value": None}], {}),
+        ([{"op": "add", "path": "/metadata/labels/a", "value": None}], {"labels": {"a": ""}}),
+        (
+            [
+                {"op": "add", "path": "/metadata/labels", "value": None},
+                {"op": "copy", "from": "/metadata/labels/b", "path": "/metadata/annotations"},
+            ],
+            {},
+        ),
+    ],
+)
+def test_a_null_is_read_as_the_api_server_reads_it(operations, expected):
+    """In a field nothing, in a map of texts an empty one; the keys of a null are all absent."""
+    object = {"metadata": {"labels": {"a": "1"}}}
+    type = root_type("v1", "ConfigMap")
+    assert apply_mutation(object, operations, "JSONPatch", type) == {"metadata": expected}
+
+
+def test_a_null_in_a_custom_kind_is_left_to_the_api_server():
+    """It reads nulls in labels as empty texts, and rejects others by the kind's schema."""
+    spec = {
+        "match": {"any": [{"kinds": ["example.com/v1/Gadget"]}]},
+        "mutations": [
+            {
+                "patchType": "JSONPatch",
+                "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/spec/x', value: null}]"},
+            }
+        ],
+    }
+    value = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "it"},
+    }
+    object = {
+        "apiVersion": "example.com/v1",
+        "kind": "Gadget",
+        "metadata": {"name": "a"},
+        "spec": {"y": 1},
+    }
+    admission = Admission(object, namespace="default", resource="gadgets")
+    request = read(review(admission)).with_looked_up({SCHEMAS: CustomTypes})
+    verdict = Engine([bind({**value, "spec": spec}, catalogue())]).mutate(request)
+    assert list(verdict.operations) == [{"op": "add", "path": "/spec/x", "value": None}]
 
 
 def test_with_ignore_a_mutation_that_fails_is_skipped_alone():

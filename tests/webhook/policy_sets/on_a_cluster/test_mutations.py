@@ -53,7 +53,8 @@ SERVER_METADATA = (
 )
 REFUSED = "refused"
 UNKNOWN_FIELDS = (("fieldValidation", "Ignore"),)  # as after a mutation
-CUSTOM = ("Gadget", "Gizmo")
+SCHEMAS_OF = {"Gadget": ANY, "Gizmo": GIZMO}  # of the spec
+CUSTOM = (*SCHEMAS_OF,)
 PANICKED = "panicked"  # the API server's patch library, for a `copy` or a `test` of nothing
 LAST = "ConfigMap", mutation("metadata: Object.metadata{labels: {'last': 'policy'}}")
 RANDOM = int(os.environ.get("MUTATIONS", "40"))  # mutations of which the seed decides
@@ -107,7 +108,7 @@ async def there(api: ApiServer, kind: str, number: str) -> JsonObject | str:
 def decoded(object: JsonObject) -> JsonObject:
     """Return a custom object as the API server reads the result of a patch of it.
 
-    It drops labels, annotations and finalizers that are not all texts.
+    It drops labels, annotations and finalizers that are not all texts; null is an empty text.
     """
     metadata = object.get("metadata")
     if not isinstance(metadata, dict):
@@ -118,10 +119,25 @@ def decoded(object: JsonObject) -> JsonObject:
         is_listed = key in ("labels", "annotations", "finalizers")
         if not is_listed or (
             isinstance(value, list if key == "finalizers" else dict)
-            and all(isinstance(item, str) for item in items)
+            and all(isinstance(item, str | None) for item in items)
         ):
             kept[key] = value
     return object | {"metadata": kept}
+
+
+def has_null(value: object, schema: JsonObject) -> bool:
+    """Return whether a field that has a schema is null.
+
+    The API server drops such a null from a request, but rejects it in the result of a mutation.
+    """
+    if value is None:
+        return "type" in schema
+    if isinstance(value, list):
+        return any(has_null(each, schema.get("items", {})) for each in value)
+    if isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        return any(has_null(each, known.get(key, others)) for key, each in value.items())
+    return False
 
 
 async def here(api: ApiServer, kind: str, change: JsonObject) -> JsonObject | str:
@@ -154,8 +170,18 @@ async def here(api: ApiServer, kind: str, change: JsonObject) -> JsonObject | st
         return REFUSED
     patched = jsonpatch.apply_patch(before, verdict.operations)
     if kind in CUSTOM:
+        if has_null(patched.get("spec", {}), SCHEMAS_OF[kind]):
+            return REFUSED
         patched = decoded(patched)
+    # It rejects an empty finalizer of a request, but not one that a mutation has set to null.
+    metadata = patched.get("metadata")
+    finalizers = (metadata.get("finalizers") if isinstance(metadata, dict) else None) or []
+    is_null = kind in CUSTOM and None in finalizers
+    if is_null:
+        patched["metadata"]["finalizers"] = [each for each in finalizers if each is not None]
     said = await api(Ask("POST", path, patched, UNKNOWN_FIELDS), dry_run=True)
+    if is_null and said.code == 201:
+        said.body["metadata"]["finalizers"] = [each or "" for each in finalizers]
     return compared(said.body) if said.code == 201 else REFUSED
 
 
