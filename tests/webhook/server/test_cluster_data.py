@@ -20,6 +20,7 @@ from webhook.review import attributes
 from webhook.server.cluster_data import NAMESPACES, LookUps
 
 _, DEPLOYMENT, REPLICA_SET, STATEFUL_SET = WORKLOADS
+HORIZONTAL_POD_AUTOSCALER, SCALED_OBJECT = SCALERS
 LIMITS = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
 
 
@@ -104,8 +105,8 @@ async def test_unneeded_resources_are_not_watched(server, look_ups):
 async def test_kinds_that_are_not_served_have_no_objects(server, look_ups):
     """Without an operator, its objects are none: by a list, and once the watch knows it."""
     assert await names(look_ups, "autoscalers") == []
-    for resource in SCALERS:
-        await eventually(lambda store=look_ups._stores[resource]: store.absent)
+    await eventually(lambda: look_ups._stores[SCALED_OBJECT].absent)
+    await synced(look_ups, HORIZONTAL_POD_AUTOSCALER)
     server.requests.clear()
     assert await names(look_ups, "autoscalers") == []
     assert sent(server) == []
