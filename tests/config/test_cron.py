@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from config.cron import CronError, check, upcoming
+from tests.controlplane.api import Api
+from tests.controlplane.plane import ControlPlane
 
 NOW = datetime(2026, 11, 21, 17, 0, 30, tzinfo=UTC)  # a Saturday
 
@@ -50,6 +52,66 @@ WRONG = {
     "0 0 * FOO *": "wrong month",
     "0 0 30 2 *": "wrong day of month",
 }
+# Only CronJobs take these: intervals, which have no time of day, days that never come, oversights of their parser.
+STRICTER = ("@every 1h", "@every 0s", "0 2 31 2 *", "0 2 30 2 *", "1,2,,3 * * * *", "+1 2 * * *")
+OTHERS = (
+    "@reboot",
+    "@Daily",
+    "0 2 * * 0-7",
+    "0 2 * * MON#1",
+    "0 2 1W * *",
+    "*/61 * * * *",
+    "-1 * * * *",
+    " 0 2 * * *",
+    "0  2 * * * ",
+    "0\t2 * * *",
+    "0/15 * * * *",
+    "*/15,*/20 * * * *",
+    "00 02 * * *",
+    "0 2 * * *#",
+    "0 2 * * Sunday",
+    "0 2 * * mon,fri",
+    "0 2 * * 5-1",
+    "*/5/2 * * * *",
+    "1.5 * * * *",
+    "\u0660 2 * * *",
+    "0 2 * * 1-",
+    "0 2 * * *\n",
+)
+
+
+@pytest.mark.controlplane
+def test_kubernetes_takes_every_valid_schedule(control_plane: ControlPlane) -> None:
+    """A schedule that is valid here is valid for a CronJob, and the reverse but for the stricter ones."""
+    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}
+    found = {}
+    for schedule in (*NEXT, *WRONG, *OTHERS, *STRICTER):
+        spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+        cron_job = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": "a"},
+            "spec": spec,
+        }
+        path = "/apis/batch/v1/namespaces/default/cronjobs?dryRun=All"
+        code, answer = api.request("POST", path, cron_job)
+        assert code in (201, 422), answer
+        found[schedule] = (code == 201, is_valid(schedule))
+    stricter = {
+        schedule for schedule, (by_kubernetes, here) in found.items() if by_kubernetes > here
+    }
+    assert [each for each, (by_kubernetes, here) in found.items() if here > by_kubernetes] == []
+    assert stricter == {*STRICTER, ", * * * *", "0 0 *-5 * *", "0 0 30 2 *"}
+
+
+def is_valid(schedule: str) -> bool:
+    """Return whether a schedule of ours is valid."""
+    try:
+        check(schedule)
+    except CronError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(("schedule", "moment"), NEXT.items())
