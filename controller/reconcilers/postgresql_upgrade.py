@@ -120,7 +120,10 @@ def upgrade_of(database: PostgreSQL, observed: Observed, stored: Volumes) -> Upg
             if made and made.message:
                 note = f"{note}: {made.message}"
             return Upgrade(data, 0, writes, "Upgrading", note, is_done=False)
-    starting = f"{database.name}-0 starts with PostgreSQL {version}"
+    starting = (
+        f"{database.name}-0 starts with PostgreSQL {version}; if it cannot, correct the cause, or "
+        f"set spec.version back to {data}"
+    )
     return _switch(database, observed, data, writes, "Starting", starting)
 
 
@@ -130,7 +133,10 @@ def _settled(database: PostgreSQL, observed: Observed, data: str, previous: str 
     if previous is None:
         return Upgrade(data, replicas, writes)
     if not _all_ready(database, observed, replicas) and not _was_done(database):
-        message = f"PostgreSQL {data} runs, and its standbys copy the primary"
+        message = (
+            f"PostgreSQL {data} runs, and its standbys copy the primary; the condition Ready has "
+            "the reason of one that cannot"
+        )
         return Upgrade(data, replicas, writes, "CloningStandbys", message)
     message = (
         f"from PostgreSQL {previous} to {data}; the data of {previous} is kept: set spec.version "

@@ -143,6 +143,10 @@ def test_the_steps_of_an_upgrade(
     if reason.endswith("Failed"):
         assert step.problem.reason == reason
         assert f"{REFUSED}: PostgreSQL 14 runs on. Correct the cause" in step.problem.message
+    if reason == "Starting":
+        assert step.note == (
+            "shop-0 starts with PostgreSQL 17; if it cannot, correct the cause, or set spec.version back to 14"
+        )
 
 
 def test_a_recorded_upgrade_is_done() -> None:
