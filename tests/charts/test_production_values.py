@@ -91,9 +91,11 @@ def test_the_controller_has_the_rights_of_its_kinds(render, chosen, extra, argum
         for each in rules
         for verb in each["verbs"]
     } | {("coordination.k8s.io", "leases", "list")}  # of other installations
+    # Registering the webhook needs rights in these groups, whatever the kinds.
     registering = {"admissionregistration.k8s.io", "apiextensions.k8s.io"}
-    granted = {each for each in objects.rights(DEPLOYMENTS[0]) if each[0] not in registering}
-    assert granted == expected
+    granted = objects.rights(DEPLOYMENTS[0])
+    assert expected <= granted
+    assert {each for each in granted - expected if each[0] not in registering} == set()
     assert all(f"--kinds={argument}" in objects.arguments(name) for name in DEPLOYMENTS)
 
 
