@@ -63,8 +63,17 @@ def is_in_force(running: Installation) -> bool:
     return running.kubectl("get", "clusteradmissionpolicy", "services", path) == "True"
 
 
+def is_reconciled(running: Installation, namespace: str) -> bool:
+    """Return whether the WebApp runs."""
+    phase = ("-n", namespace, "-o=jsonpath={.status.phase}")
+    return running.kubectl("get", "webapp/shop", *phase) == "Running"
+
+
 def is_up(running: Installation) -> bool:
-    """Return whether both processes are ready; start one that ended, as a kubelet does."""
+    """Return whether both processes are ready; start one that ended, as a kubelet does.
+
+    The controller may lose its short Lease at any time, also some seconds after the fault.
+    """
     both = (running.webhook, running.controller)
     for each in both:
         if each.process.died:
@@ -108,7 +117,9 @@ def test_bad_luck_admits_nothing(
         running.kubectl("apply", "-f-", input=policy)
         running.webhook.until("in force", lambda: is_up(running) and is_in_force(running))
         running.create(namespace, manifests.webapp("shop", image="nginx:1.21"))
-        running.running(namespace, "shop")
+        running.webhook.until(
+            "running", lambda: is_up(running) and is_reconciled(running, namespace)
+        )
         running.webhook.until("denies", lambda: is_denied(running, namespace))
     running.kubectl("delete", "clusteradmissionpolicy/services")
     assert [code for code in found if 200 <= code < 300] == []
