@@ -30,7 +30,7 @@ from controller.registration.configurations import SYSTEM_NAMESPACES
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import NotFound, TooManyRequests
-from kube.resource import Resource
+from kube.resource import CRD, Resource
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import Engine
 from webhook.engine.exceptions import HOME
@@ -39,13 +39,6 @@ from webhook.policy_sets.policy_set import in_force
 from webhook.server.policy_files import policy_set_of
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
-CRD = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
 ROOT = Path(__file__).parents[1]
 POLICIES = ROOT / "config/policies/production.yaml"
 REPORT_CRDS = ROOT / "config/crd/reports/openreports.io.yaml"

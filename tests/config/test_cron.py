@@ -106,7 +106,7 @@ def test_kubernetes_takes_every_valid_schedule(control_plane: ControlPlane) -> N
 
 
 def is_valid(schedule: str) -> bool:
-    """Return whether a schedule of ours is valid."""
+    """Return whether Gatewright accepts a schedule."""
     try:
         check(schedule)
     except CronError:

@@ -15,7 +15,7 @@ from gatewright.testing.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import AlreadyExists
-from kube.resource import Resource, target
+from kube.resource import CRD, Resource, target
 from kube.store import Change
 from kube.transport import Lines
 from tests.fakes.hurried_loop import HurriedLoop
@@ -26,13 +26,6 @@ CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
-CRD = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
 GIZMO = Resource("conformance.example.test", "v1", "gizmos", "Gizmo")
 
 TEXT = {"type": "string"}

@@ -19,6 +19,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from kube import credentials
 from kube.client import Client
+from kube.resource import CRD as CRDS
 from kube.resource import JsonObject, Resource
 from tests.controller.observer import observing
 from tests.controller.properties.test_edits import field
@@ -30,13 +31,6 @@ from tests.controlplane.plane import ControlPlane
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
-CRDS = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
 WEBAPPS = WEBAPP.resource
 NAMES = [f"shop-{number}" for number in range(10)]
 EDITS = int(os.environ.get("EDITS", "500"))  # the workflow of the forge makes ten thousand

@@ -20,7 +20,7 @@ from controller.registration.configurations import (
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import NotFound, ServerError
-from kube.resource import JsonObject, Resource
+from kube.resource import CRD, JsonObject, Resource
 from tests.controller.registration.test_scope import bound
 from tests.controlplane.plane import ControlPlane
 from tests.waiting import eventually
@@ -36,13 +36,6 @@ NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-DEFINITION = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
 ISSUER = Resource("example.com", "v1", "issuers", "Issuer", namespaced=False)
 TEMPLATE = {
     "metadata": {"labels": {"a": "b"}},
@@ -137,7 +130,7 @@ async def test_a_policy_about_a_cluster_scoped_custom_kind_is_asked(cluster: Clu
         "spec": rules,
     }
     policies = read([Document("policies.yaml", document)], catalogue())
-    await cluster.client.create(DEFINITION, crd("Issuer", "issuers", "Cluster", {"type": "object"}))
+    await cluster.client.create(CRD, crd("Issuer", "issuers", "Cluster", {"type": "object"}))
     await cluster.register(*in_force(policies, catalogue()))
 
     async def is_asked() -> bool:
