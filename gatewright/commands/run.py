@@ -2,6 +2,8 @@
 
 import asyncio
 import ipaddress
+import logging
+import shlex
 import tempfile
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
@@ -29,6 +31,8 @@ from kube.credentials import load
 from webhook.policy_sets.catalogue import catalogue
 from webhook.server.certificate_pairs import PairFiles
 from webhook.server.policy_files import policy_set_of
+
+log = logging.getLogger("gatewright.process")
 
 
 @click.command
@@ -61,18 +65,21 @@ from webhook.server.policy_files import policy_set_of
     shares_file=True,
 )
 @click.option(
-    "--keep-registration",
-    is_flag=True,
-    help="on exit, keep the webhook registered: what policies judge is denied until it runs again",
+    "--keep-registration/--unregister",
+    default=True,
+    show_default=True,
+    help="on exit, keep the webhook registered, so that what policies judge is denied until the"
+    " next start, or remove the registration, so that no policy is in force",
 )
 def command(settings: Settings, *, keep_registration: bool) -> int:
     """Run webhook and controller in one process, against the cluster of your kubeconfig.
 
     The webhook is registered with a new certificate under --webhook-url (default: the address it
     listens on, on loopback, for an API server on this machine). On exit, also by SIGTERM, the
-    registration is removed, and the conversion of CRDs restored: until the next start, no policy is
-    in force. With --keep-registration it stays, as after a crash; `gatewright unregister` removes
-    it.
+    registration stays, as after a crash: until the next start, what policies judge is denied. The
+    last line of the log has the `gatewright unregister` that removes it. With --unregister it is
+    removed on exit, and the conversion of CRDs restored: until the next start, no policy is in
+    force.
     """
     logs.install(settings.log_level)
     return process.execute(_run(settings, keep_registration=keep_registration))
@@ -126,6 +133,23 @@ async def _run(settings: Settings, *, keep_registration: bool) -> None:
             metrics=settings.metrics_listen,
             health=settings.health_listen,
         )
+        if keep_registration:
+            log.warning(
+                "the webhook stays registered: until the next start, what policies judge is denied;"
+                " to unregister it: %s",
+                _unregister_command(settings),
+            )
+
+
+def _unregister_command(settings: Settings) -> str:
+    """Return the command that removes this registration."""
+    options = {
+        "--kubeconfig": settings.kubeconfig,
+        "--context": settings.context,
+        "--webhook-configuration": settings.webhook_configuration,
+    }
+    given = (f"{name}={value}" for name, value in options.items() if value)
+    return shlex.join(("gatewright", "unregister", *given))
 
 
 def _certificates(directory: Path, url: str) -> bytes:

@@ -240,7 +240,7 @@ def _output_of(cluster: Cluster, manifest: manifests.JsonObject) -> str:
 
 
 def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
-    """SIGTERM ends `gatewright run` with 0; registration and process are gone, and creations work."""
+    """SIGTERM ends `gatewright run --unregister` with 0; registration and process are gone, and creations work."""
     bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
     with Gatewright.run(
         bare.plane, tmp_path, policies=CONFIG / "policies/production.yaml"
@@ -260,12 +260,18 @@ def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
 
 
 def test_a_kept_registration_denies_after_the_end(bare: Cluster, tmp_path: Path) -> None:
-    """With `--keep-registration` nothing is admitted unjudged until it runs again."""
-    policies = CONFIG / "policies/production.yaml"
+    """By default nothing is admitted unjudged until it runs again, and the last line says how to end that."""
+    policies = ("--policies", str(CONFIG / "policies/production.yaml"))
     create = ("create", "-n", "production", "-f-")
     bad = manifests.webapp("kept", image="nginx:1.21")
-    with Gatewright.run(bare.plane, tmp_path, "--keep-registration", policies=policies) as kept:
+    with Gatewright(bare.plane, tmp_path, "run", *policies) as kept:
+        kept.start().until("registered", lambda: registered(bare.plane) == {"validate", "mutate"})
         assert kept.end() == 0
+        unregister = f"unregister --kubeconfig={bare.plane.kubeconfig}"
+        assert kept.logged()[-1]["message"] == (
+            "the webhook stays registered: until the next start, what policies judge is denied;"
+            f" to unregister it: gatewright {unregister}"
+        )
         assert registered(bare.plane) == {"validate", "mutate"}
         said = bare.refusal(*create, input=bad)
         assert 'failed calling webhook "' in said
@@ -274,9 +280,10 @@ def test_a_kept_registration_denies_after_the_end(bare: Cluster, tmp_path: Path)
         assert "denied the request: 1 violation\n- image-registries: " in bare.refusal(
             *create, input=bad
         )
-    bare.plane.kubectl(
-        "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all"
-    )
+    assert once(*unregister.split()).returncode == 0
+    assert registered(bare.plane) == set()
+    assert bare.kubectl(*create, input=bad) == "webapp.example.com/kept created\n"
+    bare.kubectl("delete", "webapp/kept", "-n", "production")
 
 
 def test_run_uses_exceptions_of_its_namespace(bare: Cluster, tmp_path: Path) -> None:

@@ -68,10 +68,9 @@ class Gatewright:
         policies: Path,
         kubeconfig: Path | None = None,
     ) -> Self:
-        """Start `gatewright run` and wait until the API server calls it."""
-        started = cls(
-            plane, directory, "run", "--policies", str(policies), *options, kubeconfig=kubeconfig
-        )
+        """Start `gatewright run`, which unregisters at its end, and wait until the API server calls it."""
+        options = ("--policies", str(policies), "--unregister", *options)
+        started = cls(plane, directory, "run", *options, kubeconfig=kubeconfig)
         try:
             return started.start().until(
                 "registered", lambda: registered(plane) == {"validate", "mutate"}
