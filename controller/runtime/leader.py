@@ -17,6 +17,9 @@ from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.leader")
 
+NO_ANSWER = "no answer in time"
+STOP = 1.0  # seconds; a process on a busy machine is late by less
+
 LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
@@ -77,6 +80,7 @@ class Election:
         """Labels and annotations that the Lease has while this process holds it."""
         self._observed_at = 0.0
         self._renewed_at = float("-inf")
+        self._failure = ""  # why the lease was not renewed the last time; empty if it was
         self.last_heard: float | None = None
         """When (monotonic) the API server last answered about the lease."""
         self.leading = asyncio.Event()
@@ -124,7 +128,9 @@ class Election:
         """Renew the lease until that fails for too long; raises `LeadershipLostError`."""
         try:
             while True:
+                started = self._clock()
                 await asyncio.sleep(self._settings.retry_period)
+                self._check_for_stop(started, self._settings.retry_period)
                 left = self._renewed_at + self._settings.renew_deadline - self._clock()
                 try:
                     async with asyncio.timeout(max(left, 0.0)):
@@ -134,7 +140,8 @@ class Election:
                             await asyncio.sleep(self._settings.retry_period)
                 except TimeoutError:
                     raise LeadershipLostError(
-                        f"the lease {self._settings.name} was not renewed in time"
+                        f"the lease {self._settings.name} was not renewed in time: "
+                        f"{self._failure or NO_ANSWER}"
                     ) from None
         finally:
             self.leading.clear()
@@ -150,7 +157,7 @@ class Election:
                 if holder_of(lease) == self._identity:
                     await self.client.replace(LEASE, release_lease(lease, self._now()))
         except (ApiError, TimeoutError) as error:
-            LOG.warning("the lease was not released: %s", error or "no answer in time")
+            LOG.warning("the lease was not released: %s", error or NO_ANSWER)
 
     async def _try(self) -> bool:
         """Take or renew the lease if possible; return whether that succeeded.
@@ -162,12 +169,29 @@ class Election:
             async with asyncio.timeout(self._request_timeout):
                 won = await self._take_or_renew()
         except (ApiError, TimeoutError) as error:
-            LOG.warning("leader election: %s", error or "no answer in time")
+            if not self._check_for_stop(started, self._request_timeout):
+                self._fail(str(error) or NO_ANSWER)
             return False
         self.last_heard = self._clock()
         if won:
+            self._failure = ""
             self._renewed_at = started
         return won
+
+    def _check_for_stop(self, started: float, seconds: float) -> bool:
+        """Return whether this process stopped for longer than STOP in what takes at most `seconds`.
+
+        Then it was suspended, had no processor, or something kept its event loop: not the API
+        server is the cause.
+        """
+        stopped = self._clock() - started - seconds
+        if stopped > STOP:
+            self._fail(f"this process did not run for {stopped:.0f} s")
+        return stopped > STOP
+
+    def _fail(self, failure: str) -> None:
+        self._failure = failure
+        LOG.warning("leader election: %s", failure)
 
     async def _take_or_renew(self) -> bool:
         if self.leading.is_set() and self.holder == self._identity:

@@ -201,12 +201,27 @@ async def test_a_leader_that_cannot_renew_in_time_gives_up(
     await one.campaign()
     assert one.leading.is_set()
     server.fail(1000, 503)
+    assert not await one._try()
     clock.now += 10
-    with pytest.raises(LeadershipLostError, match="not renewed in time"):
+    with pytest.raises(LeadershipLostError, match="lock was not renewed in time: .*503"):
         await one.hold()
     with pytest.raises(NotLeadingError):
         one.check()
     assert not one.leading.is_set()
+
+
+async def test_a_leader_that_did_not_run_says_so(client: Client, clock: Clock) -> None:
+    """The cause is not the API server: the process was suspended, or its event loop was kept."""
+    one = election(client, clock)
+    await one.campaign()
+    holding = asyncio.create_task(one.hold())
+    await asyncio.sleep(0)  # it waits for the next renewal
+    clock.now += 12
+    with pytest.raises(LeadershipLostError) as raised:
+        await holding
+    assert str(raised.value) == (
+        "the lease lock was not renewed in time: this process did not run for 12 s"
+    )
 
 
 async def test_a_leader_sees_that_another_leads(
