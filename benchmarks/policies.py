@@ -4,7 +4,9 @@ Policies of one sort are created, 16 at a time, then one is changed again and ag
 go on beside them. The last one that was created is in force when the API server answers a dry run
 by it. The processor time of a change is measured afterwards, without reviews, and without that of
 an equal time before the changes: with thousands of policies, enforcement is measured all the time.
-A sort is how policies select their namespaces.
+A sort is how policies select their namespaces. Beside each review, a control request of the same
+size is sent that no policy judges, so that the API server calls no webhook: what it waits is the
+API server's.
 """
 
 import argparse
@@ -12,9 +14,10 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +35,13 @@ from webhook.server.cluster_policies import RESOURCES
 CLUSTER_POLICY, TENANTS, EXCEPTION = RESOURCES
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+CONTROL = Resource("apps", "v1", "daemonsets", "DaemonSet")  # no policy here judges it
 SORTS = ("names", "globs", "keys", "values", "tenants", "exceptions")
 AT_ONCE = 16
 CHANGES = 40  # one by one, each when the one before is in force
 CHANGE_EVERY = 0.5  # seconds; all changes take a multiple of the pause between measurements
 QUIET = 200  # reviews before there are many policies
+PAUSE = 0.025  # seconds after each review
 IN_FORCE_WITHIN = 600.0
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
 SPEC = {"selector": {"matchLabels": {"a": "b"}}, "template": POD, "replicas": 1}
@@ -50,16 +55,20 @@ COLUMNS = (
     ("last one in force after", "s"),
     ("all statuses after", "s"),
     ("p99 of reviews, quiet", "ms"),
+    ("p99 of control requests, quiet", "ms"),
     ("p99 of reviews beside", "ms"),
+    ("p99 of control requests beside", "ms"),
     ("failed", ""),
 )
 
 
 @dataclass
 class Reviews:
-    """The times of creations (dry runs) that the webhook judges, in milliseconds."""
+    """The times of creations (dry runs) of one resource, in milliseconds."""
 
-    times: list[float]
+    resource: Resource
+
+    times: list[float] = field(default_factory=list)
     failed: int = 0
 
     @property
@@ -113,14 +122,26 @@ def deployment(namespace: str, replicas: int = 1) -> JsonObject:
 
 
 async def review(client: Client, reviews: Reviews, namespace: str) -> None:
-    """Create a Deployment as a dry run."""
-    began = time.perf_counter()
+    """Create an object as a dry run."""
     object = deployment(namespace)
+    if reviews.resource == CONTROL:
+        object["spec"] = {key: SPEC[key] for key in ("selector", "template")}
+    began = time.perf_counter()
     try:
-        await client.create(DEPLOYMENT, object, dry_run=True)
+        await client.create(reviews.resource, object, dry_run=True)
     except (ApiError, ServerError):
         reviews.failed += 1
     reviews.times.append((time.perf_counter() - began) * 1000)
+
+
+async def send(
+    client: Client, several: Sequence[Reviews], namespace: str, times: Iterable[int]
+) -> None:
+    """Create an object of each resource in turn, as dry runs."""
+    for _ in times:
+        for reviews in several:
+            await review(client, reviews, namespace)
+            await asyncio.sleep(PAUSE)
 
 
 async def create(client: Client, resource: Resource, object: JsonObject) -> int:
@@ -189,16 +210,10 @@ async def measure(
         await add(first)
     await in_force(client, sort, 1)
     await settled(running)
-    quiet, beside, memory = Reviews([]), Reviews([]), [megabytes(each.pid) for each in running]
-    for _ in range(QUIET):
-        await review(client, quiet, place)
-
-    async def keep_reviewing() -> None:
-        while True:
-            await review(client, beside, place)
-            await asyncio.sleep(0.05)
-
-    reviewing = asyncio.create_task(keep_reviewing())
+    memory = [megabytes(each.pid) for each in running]
+    quiet, beside = [[Reviews(each) for each in (DEPLOYMENT, CONTROL)] for _ in range(2)]
+    await send(client, quiet, place, range(QUIET))
+    reviewing = asyncio.create_task(send(client, beside, place, count()))
     stopwatch = ExitStack()
     stops = stopwatch.enter_context(measured_stops({each.pid: each.health for each in running}))
     before, began = [cpu_seconds(each.pid) for each in running], time.monotonic()
@@ -232,9 +247,8 @@ async def measure(
                 stops[index],
                 round(seconds, 1),
                 round(max(statuses, 0.0), 1),
-                round(quiet.p99, 1),
-                round(beside.p99, 1),
-                f"{beside.failed} of {len(beside.times)}",
+                *(round(each.p99, 1) for each in (*quiet, *beside)),
+                f"{beside[0].failed} of {len(beside[0].times)}",
             ]
         )
     return rows
