@@ -9,12 +9,37 @@ import pytest
 from tests.e2e import manifests
 from tests.e2e.attempts import attempts
 from tests.e2e.conftest import CONFIG
-from tests.e2e.installation import OURS, SERVICES, Installation, install
+from tests.e2e.installation import CONTROLLER, OURS, SERVICES, Installation, install
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
 SHORT_LEASE = ("--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms")
 LONGER_THAN_THE_LEASE = 4.0  # seconds
+# API Priority and Fairness: no seat, and no queue, for Gatewright's accounts.
+NO_REQUESTS = f"""\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {{name: no-requests}}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 0
+    lendablePercent: 0
+    borrowingLimitPercent: 0
+    limitResponse: {{type: Reject}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {{name: no-requests}}
+spec:
+  priorityLevelConfiguration: {{name: no-requests}}
+  matchingPrecedence: 2
+  rules:
+    - subjects: [{{kind: Group, group: {{name: "system:serviceaccounts:{OURS}"}}}}]
+      resourceRules:
+        - {{verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true}}
+      nonResourceRules: [{{verbs: ["*"], nonResourceURLs: ["*"]}}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +57,9 @@ def edit_the_authority(running: Installation) -> None:
 
 
 def delete_the_kinds(running: Installation) -> None:
-    """Delete the CRDs of policies, and make them again."""
+    """Delete the CRDs of policies and of WebApps, and make them again."""
     names = ("clusteradmissionpolicies", "admissionpolicies", "policyexceptions")
-    crds = [f"crd/{name}.gatewright.io" for name in names]
+    crds = [f"crd/{name}.gatewright.io" for name in names] + ["crd/webapps.example.com"]
     running.kubectl("delete", *crds)
     running.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
     running.kubectl("wait", "--for=condition=Established", *crds)
@@ -55,6 +80,29 @@ def slow_down(running: Installation) -> None:
     running.plane.stop("etcd")
     time.sleep(LONGER_THAN_THE_LEASE)  # as long as the fault lasts
     running.plane.cont("etcd")
+
+
+def let_it_stutter(running: Installation) -> None:
+    """Let the API server run for a tenth of the time only: each answer takes up to a second."""
+    for _ in range(6):
+        running.plane.stop("kube-apiserver")
+        time.sleep(0.9)  # as long as the fault lasts
+        running.plane.cont("kube-apiserver")
+        time.sleep(0.1)
+
+
+def refuse_all_requests(running: Installation) -> None:
+    """Let the API server answer both processes with 429 for longer than the Lease lasts."""
+    since = running.plane.audit_mark()
+
+    def refused() -> bool:
+        events = running.plane.audit_events(since, user=CONTROLLER)
+        return any(event["responseStatus"]["code"] == 429 for event in events)
+
+    running.kubectl("apply", "-f-", input=NO_REQUESTS)
+    running.webhook.until("refused", refused)
+    time.sleep(LONGER_THAN_THE_LEASE)  # as long as the fault lasts
+    running.kubectl("delete", "-f-", input=NO_REQUESTS)
 
 
 def is_in_force(running: Installation) -> bool:
@@ -101,6 +149,8 @@ def is_denied(running: Installation, namespace: str) -> bool:
         restart_the_store,
         restart_the_api_server,
         slow_down,
+        let_it_stutter,
+        refuse_all_requests,
     ],
 )
 def test_bad_luck_admits_nothing(

@@ -203,7 +203,7 @@ async def test_a_leader_that_cannot_renew_in_time_gives_up(
     server.fail(1000, 503)
     assert not await one._try()
     clock.now += 10
-    with pytest.raises(LeadershipLostError, match="lock was not renewed in time: .*503"):
+    with pytest.raises(LeadershipLostError, match=r"lock was not renewed in time: .*503"):
         await one.hold()
     with pytest.raises(NotLeadingError):
         one.check()
