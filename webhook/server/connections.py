@@ -25,9 +25,9 @@ log = logging.getLogger("gatewright.webhook")
 class ServerConfig:
     """The address and the limits of connections.
 
-    At shutdown the server continues for `linger_seconds`, until its endpoint is removed, and then
-    until all connections have closed, each with its next answer; after `grace_seconds` it closes
-    the idle ones.
+    At shutdown the server continues until no client has opened a connection for `linger_seconds`,
+    since clients do until its endpoint is removed everywhere, and all connections have closed, each
+    with its next answer; after `grace_seconds` it closes the idle ones.
     """
 
     host: str | None = None
@@ -64,6 +64,7 @@ class Connections(HttpServer):
         self._metrics = metrics
         self._shares = Shares(config.most_connections)
         self._retirements = 0
+        self._last_opened = 0.0  # the loop's time of the last connection, or of the drain's begin
         metrics.connections.set_function(self._shares.total)
 
     async def accept(self) -> Never:
@@ -81,6 +82,7 @@ class Connections(HttpServer):
                     await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
                     continue
                 if self._has_room(address[0]):
+                    self._last_opened = loop.time()
                     handshakes.create_task(
                         self._shake_hands(client, HttpConnection(self, address[0]))
                     )
@@ -149,14 +151,22 @@ class Connections(HttpServer):
     async def drain(self) -> None:
         """Close each connection with its next answer.
 
-        Return when none is left, or after the grace period.
+        Return when none is left and none was opened for the linger period, or after the grace
+        period.
         """
         self.is_draining = True
+        self._last_opened = asyncio.get_running_loop().time()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.config.grace_seconds):
-                await asyncio.sleep(self.config.linger_seconds)
-                await self._shares.all_given_back()
+                while self._shares.total() or self._linger() > 0:
+                    await asyncio.sleep(self._linger())
+                    await self._shares.all_given_back()
         log.info("drained", extra={"fields": {"idle": self._shares.total()}})
+
+    def _linger(self) -> float:
+        """Return the rest of the linger period, in seconds."""
+        elapsed = asyncio.get_running_loop().time() - self._last_opened
+        return self.config.linger_seconds - elapsed
 
     async def close(self) -> None:
         """Close the remaining connections with a TLS shutdown."""

@@ -362,6 +362,21 @@ async def test_while_draining_each_response_closes_its_connection(start):
         await draining
 
 
+@pytest.mark.long
+async def test_a_drain_lasts_as_long_as_clients_open_connections(start):
+    """An endpoint that is removed late costs no request."""
+    linger = 2.0
+    loop = asyncio.get_running_loop()
+    async with start(linger_seconds=linger) as webhook, asyncio.timeout(WITHIN):
+        draining = asyncio.create_task(webhook.connections.drain())
+        began = loop.time()
+        while loop.time() < began + 1.5 * linger:
+            assert (await webhook.post(review())).status == 200
+            assert not draining.done()
+            await asyncio.sleep(linger / 40)
+        await draining
+
+
 async def test_a_request_in_flight_is_answered_before_the_end(start):
     """The drain waits for requests that began before it."""
     asked, told = asyncio.Event(), asyncio.Event()
