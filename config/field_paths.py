@@ -11,6 +11,11 @@ def split_path(path: str) -> list[str]:
     return [step[1] or step[0] for step in STEP.finditer(path)]
 
 
+def paths_above(path: str) -> list[str]:
+    """Return the paths of the objects and lists that contain the value at a path."""
+    return [path[: step.end()] for step in STEP.finditer(path)][:-1]
+
+
 def value_at(object: Any, path: str) -> Any:
     """Return the value at a path; None if it is absent."""
     value = object

@@ -1,27 +1,26 @@
 """Finds mutating policies that would set one field to different values."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import orjson
-
-from config.field_paths import entry
-from kube.resource import JsonObject
-from webhook.engine.bound import BoundPolicy, outcomes_of
-from webhook.engine.jsonpatch import Patcher
-from webhook.engine.kinds import Kind
-from webhook.engine.policy import judge_each_pod
-from webhook.engine.request import Attributes, Request
-from webhook.engine.violation import MAX_SHOWN, UNSET, Patch, steps_of
+from config.field_paths import paths_above
+from webhook.engine.bound import BoundPolicy
+from webhook.engine.kinds import Kind, Target
+from webhook.engine.mutation_trials import (
+    FilledObject,
+    comparable,
+    is_same,
+    json_of,
+    leaves_after,
+    set_by,
+)
+from webhook.engine.violation import MAX_SHOWN, UNSET
 
 # The look-up of the policies in force, which a review of a policy object is judged with.
 IN_FORCE = "policies_in_force"
-CONTAINER = {"name": "container", "image": "image"}
-LABELS = {"app": "app"}
 EVERYWHERE = ""  # the place of a policy without clauses
+PART = b"part"  # the effect of a policy on a map or list in which it changes something
 SHOWN_KINDS = 3  # in a message
-
-Leaves = Mapping[str, Any]  # values by path; items of a list are named if all of them have names
 
 
 class PolicyConflict(NamedTuple):
@@ -43,9 +42,11 @@ def without_conflicts(
     Two policies conflict if the order in which they mutate the smallest object of a kind decides
     the value of a field or of a list item. They must be in the same place: one is in force
     everywhere, or they share a clause of their `match`; a possible overlap, such as by
-    `matchConditions`, is no conflict.
+    `matchConditions`, is no conflict. A policy that removes or replaces a whole map conflicts with
+    one that sets a key of it, also if it does so only in objects that have the map.
     """
-    kept, conflicts, mutations = list[BoundPolicy](), list[PolicyConflict](), _Mutations()
+    policies = tuple(policies)
+    kept, conflicts, mutations = list[BoundPolicy](), list[PolicyConflict](), _Mutations(policies)
     for policy in policies:
         if lines := mutations.add(policy):
             conflicts.append(PolicyConflict(policy, "\n".join(lines)))
@@ -56,61 +57,91 @@ def without_conflicts(
 
 def refuse_conflict(policy: BoundPolicy, others: Iterable[BoundPolicy]) -> None:
     """Raise ConflictingPoliciesError if a policy conflicts with others, which may contain it."""
-    mutations = _Mutations()
-    for other in others:
-        if other is not policy and other.match.shares_place_with(policy.match):
-            mutations.add(other)
+    near = [
+        other
+        for other in others
+        if other is not policy and other.match.shares_place_with(policy.match)
+    ]
+    mutations = _Mutations((*near, policy))
+    for other in near:
+        mutations.add(other)
     if lines := mutations.add(policy):
         raise ConflictingPoliciesError("\n".join(lines))
 
 
 class _Mutations:
-    """What policies set in the smallest object of each kind, by field, place and value.
+    """What policies set and remove in the smallest object of each kind, by place and value.
 
     Policies that set the same value need no comparison: the work is linear in the policies.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, policies: Iterable[BoundPolicy]) -> None:
+        """Take all the policies that may be added."""
         self._set_by: dict[tuple[str, ...], dict[str, dict[bytes, list[BoundPolicy]]]] = {}
+        self._filled: dict[Kind, FilledObject] = {}
+        for policy in policies:
+            for target in _targets(policy):
+                filled = self._filled.setdefault(target.kind, FilledObject(target.kind))
+                filled.fill(policy)
 
     def add(self, policy: BoundPolicy) -> Collection[str]:
         """Add a policy, or return a line for each conflict with an earlier one."""
-        if policy.policy.mutate is None or policy.condition is not None:
-            return ()
         places = _places(policy)
         # A key has group, resource, subresource and operation.
         found = [
-            ((*key, path), _comparable(value), target.kind)
-            for target in policy.policy.targets
-            if not target.subresource and policy.match.can_select(target)
-            for path, value in set_by(policy, target.kind).items()
+            ((*key, path), effect, target.kind)
+            for target in _targets(policy)
+            for path, effect in self._effects(policy, target.kind)
             for key in target.keys
         ]
         conflicts: dict[str, dict[str, None]] = {}
-        for key, value, kind in found:
-            for earlier in self._others(key, places, value):
+        for key, effect, kind in found:
+            for earlier in self._others(key, places, effect):
                 for line in _compare(earlier, policy, kind, key[-1]):
                     conflicts.setdefault(line, {})[kind.kind] = None
         if not conflicts:
-            for key, value, _ in found:
+            for key, effect, _ in found:
                 for place in places:
-                    by_value = self._set_by.setdefault(key, {}).setdefault(place, {})
-                    by_value.setdefault(value, []).append(policy)
+                    by_effect = self._set_by.setdefault(key, {}).setdefault(place, {})
+                    by_effect.setdefault(effect, []).append(policy)
         return [line.format(kinds=_kinds(kinds)) for line, kinds in conflicts.items()]
 
+    def _effects(self, policy: BoundPolicy, kind: Kind) -> Iterator[tuple[str, bytes]]:
+        """Yield the paths that a policy changes in a kind; the effect differs if it may conflict.
+
+        The effect on a field is its value. The effect on a map or list is that of all policies that
+        set parts of it, but that of one alone that removes or replaces it.
+        """
+        leaves = set_by(policy, kind)
+        removed = self._filled[kind].removed_by(policy)
+        changed = {path: comparable(value) for path, value in leaves.items()}
+        changed.update(dict.fromkeys(removed.leaves - leaves.keys(), comparable(UNSET)))
+        parts = {above for path in {*changed, *removed.wholes} for above in paths_above(path)}
+        yield from changed.items()
+        yield from ((path, PART) for path in parts - removed.wholes)
+        yield from ((path, str(id(policy)).encode()) for path in removed.wholes)
+
     def _others(
-        self, key: tuple[str, ...], places: Sequence[str], value: bytes
+        self, key: tuple[str, ...], places: Sequence[str], effect: bytes
     ) -> Iterable[BoundPolicy]:
-        """Return the policies that set a field to another value in one of the places."""
+        """Return the policies with another effect on a path in one of the places."""
         by_place = self._set_by.get(key, {})
         shared = by_place if EVERYWHERE in places else (EVERYWHERE, *places)
         return {
             id(policy): policy
             for place in shared
             for other, policies in by_place.get(place, {}).items()
-            if other != value
+            if other != effect
             for policy in policies
         }.values()
+
+
+def _targets(policy: BoundPolicy) -> Iterator[Target]:
+    """Yield what a policy always mutates: policies with conditions may exclude each other."""
+    if policy.policy.mutate is not None and policy.condition is None:
+        for target in policy.policy.targets:
+            if not target.subresource and policy.match.can_select(target):
+                yield target
 
 
 def _places(policy: BoundPolicy) -> Sequence[str]:
@@ -128,105 +159,23 @@ def _kinds(kinds: Collection[str]) -> str:
     return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
 
 
-def set_by(policy: BoundPolicy, kind: Kind, *, labelled: bool = False) -> Leaves:
-    """Return what a policy sets in the smallest object of a kind, until it fails, if it does.
-
-    With `labelled`, the object and its pods have labels and annotations: a JSON Patch adds to them.
-    """
-    before, after = (_leaves_after(each, kind, labelled=labelled) for each in ([], [policy]))
-    return {
-        path: after.get(path, UNSET)
-        for path in {**before, **after}
-        if not _is_same(before.get(path, UNSET), after.get(path, UNSET))
-    }
-
-
 def _compare(earlier: BoundPolicy, policy: BoundPolicy, kind: Kind, path: str) -> Iterator[str]:
-    """Yield a line if the order of two policies decides the value at a path."""
-    last = _leaves_after([earlier, policy], kind).get(path, UNSET)
-    first = _leaves_after([policy, earlier], kind).get(path, UNSET)
-    if not _is_same(first, last):
-        values = " and ".join(_text(set_by(each, kind).get(path)) for each in (earlier, policy))
-        text = f" {path} to different values: {values}".replace("{", "{{").replace("}", "}}")
-        both = f"{earlier.title} and {policy.title}"
-        yield f"{both} set {{kinds}}{text}"
-
-
-def _leaves_after(policies: Sequence[BoundPolicy], kind: Kind, *, labelled: bool = False) -> Leaves:
-    """Return the leaves of the smallest object of a kind after policies have mutated it in turn."""
-    judged = kind.group, kind.versions[-1], kind.kind
-    attributes = Attributes("", "CREATE", *judged, kind.group, kind.plural, namespace="namespace")
-    object: JsonObject = {"metadata": {}}
-    request = Request(attributes, object, kind=kind)
-    patcher = Patcher(request)
-    for path in kind.pod_specs or filter(None, (kind.pod_spec,)):
-        patcher.apply([_add_pod(path)])
-    if labelled:
-        for path in filter(None, ("metadata", kind.pod_metadata)):
-            patcher.apply(
-                [Patch(steps_of(path), {"labels": {**LABELS}, "annotations": {**LABELS}})]
+    """Yield a line for each value at or below a path that the order of two policies decides."""
+    last, first = (leaves_after(pair, kind) for pair in ([earlier, policy], [policy, earlier]))
+    for leaf in {**last, **first}:
+        if path not in (leaf, *paths_above(leaf)):
+            continue
+        if not is_same(first.get(leaf, UNSET), last.get(leaf, UNSET)):
+            values = " and ".join(
+                _text(set_by(setter, kind).get(leaf, UNSET)) for setter in (earlier, policy)
             )
-
-    def mutate(bound: BoundPolicy) -> None:
-        patches = list[Patch]()
-        several = bool(kind.pod_specs) and not bound.evaluates
-        policy = judge_each_pod(bound.policy) if several else bound.policy
-        assert policy.mutate is not None
-        try:
-            patches.extend(policy.mutate(request, bound.params))
-        finally:
-            patcher.apply(patches)
-
-    outcomes_of(policies, mutate)
-    return dict(_leaves(object, ""))
-
-
-def _add_pod(path: str) -> Patch:
-    """Return a patch that adds a pod at a path, as the only item of each list in it."""
-    first, *lists = path.split("[].")
-    value: Any = {"containers": [CONTAINER]}
-    for below in reversed(lists):
-        for step in reversed(steps_of(below)):
-            value = {step: value}
-        value = [value]
-    return Patch(steps_of(first), value)
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield path and value of each scalar, and of each list of items without names."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _leaves(item, entry(path, name) if path else name)
-    elif isinstance(value, list) and all(map(_has_name, value)):
-        for item in value:
-            yield from _leaves(item, f"{path}[name={item['name']}]")
-    else:
-        yield path, value
-
-
-def _has_name(item: Any) -> bool:
-    return isinstance(item, dict) and "name" in item
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return _comparable(one) == _comparable(other)
-
-
-def _comparable(value: Any) -> bytes:
-    """Return a value as text that is the same for equal values; lists, in any order."""
-    if value is UNSET:
-        return b""
-    if isinstance(value, list):
-        return b"\n".join((b"[", *sorted(map(_json, value))))
-    return _json(value)
+            text = f" {leaf} to different values: {values}".replace("{", "{{").replace("}", "}}")
+            both = f"{earlier.title} and {policy.title}"
+            yield f"{both} set {{kinds}}{text}"
 
 
 def _text(value: Any) -> str:
     if value is UNSET:
         return "nothing"
-    text = _json(value).decode()
+    text = json_of(value).decode()
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-
-
-def _json(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

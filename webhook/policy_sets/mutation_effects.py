@@ -5,7 +5,8 @@ mutation of a field that updates cannot change makes every update of older objec
 complete, and `kubectl label` is refused. Always in force.
 
 Judged: policy objects that mutate. A conflict is one whose order decides the value of a field;
-mutations of different fields, keys or list items fit together.
+mutations of different fields, keys or list items fit together, and one that replaces or removes a
+whole map or list conflicts with one that sets a part of it.
 
 Allowed: always; with a warning if the policy would not be in force, or would break updates.
 Denied:  nothing.
@@ -18,8 +19,9 @@ from dataclasses import replace
 
 from config.faults import FaultsError
 from webhook.engine import BoundPolicy, Params, Policy, Request, Violation, Violations
-from webhook.engine.conflicts import IN_FORCE, ConflictingPoliciesError, refuse_conflict, set_by
+from webhook.engine.conflicts import IN_FORCE, ConflictingPoliciesError, refuse_conflict
 from webhook.engine.kinds import KINDS, POLICY_KINDS
+from webhook.engine.mutation_trials import set_by
 from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
 

@@ -1,17 +1,24 @@
 """Contradicting policies are found when they come into force."""
 
 import re
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from config.documents import parse_documents
-from webhook.engine import Engine, Params, Patch, Policy
+from webhook.engine import Engine, Params, Patch, Policy, Request
+from webhook.engine.bound import outcomes_of
 from webhook.engine.conflicts import (
     ConflictingPoliciesError,
     refuse_conflict,
     without_conflicts,
 )
+from webhook.engine.jsonpatch import Patcher
+from webhook.engine.request import Attributes
+from webhook.engine.violation import UNSET
 from webhook.policy_sets.policy_set import load
 
 
@@ -150,10 +157,13 @@ SIDECAR = {"name": "sidecar", "image": "sidecar:1"}
 @pytest.mark.parametrize(
     ("one", "other", "path"),
     [
-        ((LABELS, {"a": "x"}), (LABELS, {"b": "y"}), None),
-        ((CONTEXT, {"fsGroup": 1}), (CONTEXT, {"runAsGroup": 1}), None),
-        ((CONTEXT, {}), (CONTEXT, {"runAsGroup": 1}), None),
-        (((*CONTEXT, "sysctls", "-"), {"name": "a"}), (CONTEXT, {"fsGroup": 1}), None),
+        (((*LABELS, "a"), "x"), ((*LABELS, "b"), "y"), None),
+        (((*CONTEXT, "fsGroup"), 1), ((*CONTEXT, "runAsGroup"), 1), None),
+        (((*CONTEXT, "sysctls", "-"), {"name": "a"}), ((*CONTEXT, "fsGroup"), 1), None),
+        ((LABELS, UNSET), (CONTEXT, {"fsGroup": 1}), None),
+        ((LABELS, {"a": "x"}), (LABELS, {"a": "x"}), None),
+        ((LABELS, {"a": "x"}), ((*LABELS, "a"), "x"), None),
+        ((CONTEXT, {}), (CONTEXT, UNSET), None),
         (((*CONTAINERS, 0, "tty"), True), ((*CONTAINERS, "-"), SIDECAR), None),
         (((*CONTAINERS, "-"), SIDECAR), ((*CONTAINERS, "-"), {**SIDECAR, "name": "b"}), None),
         (((*TOLERATIONS, "-"), {"key": "a"}), ((*TOLERATIONS, "-"), {"key": "b"}), None),
@@ -182,6 +192,47 @@ SIDECAR = {"name": "sidecar", "image": "sidecar:1"}
             (TOLERATIONS, [{"key": "b"}]),
             'spec.tolerations to different values: [{"key":"a"}] and [{"key":"b"}]',
         ),
+        # A whole map or list, against a part of it.
+        (
+            (LABELS, {"a": "x"}),
+            ((*LABELS, "b"), "y"),
+            'metadata.labels.b to different values: nothing and "y"',
+        ),
+        (
+            ((*LABELS, "b"), "y"),
+            (LABELS, UNSET),
+            'metadata.labels.b to different values: "y" and nothing',
+        ),
+        (
+            ((*LABELS, "b"), "y"),
+            ((*LABELS, "b"), UNSET),
+            'metadata.labels.b to different values: "y" and nothing',
+        ),
+        (
+            (CONTEXT, {"fsGroup": 1}),
+            (CONTEXT, {"runAsGroup": 1}),
+            "spec.securityContext.runAsGroup to different values: nothing and 1\n"
+            "a and b set Pod spec.securityContext.fsGroup to different values: 1 and nothing",
+        ),
+        (
+            (CONTEXT, {}),
+            ((*CONTEXT, "windowsOptions", "runAsUserName"), "me"),
+            "spec.securityContext.windowsOptions.runAsUserName to different values: "
+            'nothing and "me"',
+        ),
+        (
+            (CONTEXT, None),
+            ((*CONTEXT, "fsGroup"), 1),
+            "spec.securityContext.fsGroup to different values: nothing and 1\n"
+            "a and b set Pod spec.securityContext to different values: null and nothing",
+        ),
+        (
+            (CONTAINERS, [SIDECAR]),
+            ((*CONTAINERS, "-"), {**SIDECAR, "name": "b"}),
+            'spec.containers[name=b].name to different values: nothing and "b"\n'
+            "a and b set Pod spec.containers[name=b].image to different values: "
+            'nothing and "sidecar:1"',
+        ),
     ],
 )
 def test_only_an_order_that_decides_a_value_is_a_conflict(one, other, path):
@@ -198,7 +249,7 @@ def test_only_an_order_that_decides_a_value_is_a_conflict(one, other, path):
 
 
 def test_the_work_is_linear_in_the_policies():
-    """Each policy is run once, although all set the same field: here or in other namespaces."""
+    """Each policy is run four times, although all set one field: here or in other namespaces."""
     calls = []
 
     def count(request, params):
@@ -214,7 +265,7 @@ def test_the_work_is_linear_in_the_policies():
         policies = load(parse_documents(text.encode(), "policies.yaml"), catalogue)
         calls.clear()
         kept, conflicts = without_conflicts(each for each in policies if each.policy.mutate)
-        assert (len(kept), len(conflicts), len(calls)) == (30, 0, 30)
+        assert (len(kept), len(conflicts), len(calls)) == (30, 0, 4 * 30)
 
 
 def test_a_conflict_about_many_kinds_is_one_line():
@@ -229,3 +280,51 @@ def test_a_conflict_about_many_kinds_is_one_line():
         '"a" and "b"',
         line,
     )
+
+
+def entries(names):
+    """Return maps with some of the names, and texts or maps below them."""
+    texts = st.sampled_from("xy")
+    return st.dictionaries(
+        st.sampled_from(names), texts | st.dictionaries(st.sampled_from(names), texts)
+    )
+
+
+def without_empty(value):
+    """Return a value without empty maps."""
+    if not isinstance(value, dict):
+        return value
+    return {key: kept for key, item in value.items() if (kept := without_empty(item)) != {}}
+
+
+PATHS = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(
+    lambda path: ("metadata", "annotations", *path)
+)
+SETTINGS = st.tuples(PATHS, st.sampled_from("xy") | entries("abc") | st.just(UNSET))
+
+
+@settings(max_examples=50)
+@given(st.lists(SETTINGS, min_size=2, max_size=2), entries("abc"))
+def test_policies_that_fit_together_may_run_in_any_order(patches, annotations):
+    """Of two that set, replace or remove a value or a whole map, the order decides nothing."""
+    (bound,) = in_force("{policy: tiers}")
+    policies = [
+        replace(bound, name=name, policy=setting(patch))
+        for name, patch in zip("ab", patches, strict=True)
+    ]
+    kept, conflicts = without_conflicts(policies)
+
+    def mutate_in_turn(policies, annotations):
+        object = {"metadata": {"annotations": deepcopy(annotations)}}
+        for policy in policies:
+            request = Request(Attributes("", "CREATE", "", "v1", "Pod", "", "pods"), object)
+            outcomes_of(
+                [policy],
+                lambda each, request=request: Patcher(request).apply(
+                    each.policy.mutate(request, each.params)
+                ),
+            )
+        return without_empty(object)
+
+    if not conflicts:
+        assert mutate_in_turn(kept, annotations) == mutate_in_turn(kept[::-1], annotations)
