@@ -141,4 +141,8 @@ def cluster(directory: Path, parts: tuple[str, ...] | None) -> Iterator[Cluster]
     """Run a control plane with these components, by default all."""
     progress("starting a control plane")
     with ControlPlane.start(directory, parts=parts) as plane:
-        yield Cluster(plane, directory)
+        place = Cluster(plane, directory)
+        try:
+            yield place
+        finally:
+            place.reaper.close()

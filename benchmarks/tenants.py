@@ -4,7 +4,7 @@ Each tenant has one AdmissionPolicy about one kind, with excluded users of its o
 and so does the production set for what is created here. So each request that the webhook allows
 reached it although no policy judges it. All kinds are created, as dry runs by a user that no policy
 excludes, in every tenant's namespace, in production, in a namespace labelled as production and in
-one without policies.
+one without policies. The registration is printed too.
 """
 
 import argparse
@@ -20,7 +20,6 @@ from typing import Any
 
 from benchmarks.cluster import ROOT, Cluster, Running, cluster
 from benchmarks.idle import HOME, registering_processes
-from benchmarks.measured import progress
 from benchmarks.policies import DEPLOYMENT, NAMESPACE, create, deployment, in_turn
 from kube.client import Client
 from kube.credentials import load
@@ -164,7 +163,7 @@ async def measure(
         sys.exit(f"{denied_wrongly} of {len(requests)} verdicts are not the expected ones")
     registered = webhooks(place)
     for each in registered:
-        progress(describe(each))
+        print(describe(each), file=sys.stderr)
     return [
         tenants,
         len(registered),
