@@ -58,7 +58,7 @@ metadata: {name: owners}
 spec:
   policy: required-labels
   params: {labels: {app: "*"}}
-  actions: [Audit]
+  validationActions: [Audit]
   match: {any: [{kinds: [ConfigMap, Secret], namespaces: [production]}]}
 """
 REPORT_CRDS = ROOT / "config/crd/reports/openreports.io.yaml"
