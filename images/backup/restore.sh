@@ -31,7 +31,7 @@ while IFS= read -r line; do
         rclone cat "$store/$name/MANIFEST" </dev/null >"$scratch/manifest"
         continue
     fi
-    if [ -z "$database" ] || [ "${line:66}" = "$database$EXTENSION" ]; then
+    if [ -z "$database" ] || [ "${line:66}" = "$database$EXTENSION" ] || [ "${line:66}" = "${WHOLE:-}" ]; then
         printf '%s\n' "$line"
     fi
 done <"$scratch/SHA256SUMS" >"$scratch/wanted"
@@ -48,7 +48,7 @@ verify "$name" <"$scratch/wanted"
 while IFS= read -r line; do
     file=${line:66}
     doing="restoring $file"
-    rclone cat "$store/$name/$file" </dev/null | restore "$file" "${as:-${file%"$EXTENSION"}}"
+    rclone cat "$store/$name/$file" </dev/null | restore "$file" "${as:-${database:-${file%"$EXTENSION"}}}"
     echo "restored $file"
 done <"$scratch/wanted"
 if [ "${RESTORE_INTO:-}" = empty ]; then

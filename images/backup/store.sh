@@ -90,7 +90,8 @@ verify() {
     done
 }
 
-# The source defines: EXTENSION; connect; files, which prints the files that a backup has; dump FILE to stdout;
+# The source defines: EXTENSION; WHOLE, where one file may have all databases;
+# connect; files, which prints the files that a backup has; dump FILE to stdout;
 # check FILE on stdin, which prints each table with the number of its rows; measure, which prints the server and its size;
 # accepts SERVER, which fails if a dump of it cannot be restored;
 # restore FILE on stdin into DATABASE.

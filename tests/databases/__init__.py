@@ -1,5 +1,5 @@
-"""Planned database pods and backups, run on this machine with real PostgreSQL, MariaDB and S3.
+"""Planned database pods and backups, run on this machine with real servers, tools and stores.
 
-Tests of a database that is not installed are skipped, and fail in CI. MongoDB's tools are
-stand-ins.
+Tests of a database that is not installed are skipped, and fail in CI. For MongoDB's server,
+FerretDB speaks its protocol.
 """

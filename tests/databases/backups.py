@@ -1,5 +1,6 @@
 """Runs the pod of a Backup's CronJob on this machine: its scripts, with the planned environment."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from controller.reconcilers.backup import BACKUP
 from controller.runtime.plan import Apply, Observed
 from kube.resource import JsonObject
 from tests.controlplane.processes import free_ports
-from tests.databases.s3 import BUCKET
+from tests.databases.s3 import BUCKET, ObjectStore
 from tests.databases.servers import USER, as_user
 
 SCRIPTS = Path(__file__).parents[2] / "images/backup"
@@ -183,3 +184,12 @@ def recorders(directory: Path, programs: Sequence[str], record: Path, path: str 
     for program in programs:
         instead(directory, program, script, path)
     return f"{directory}:{path}"
+
+
+def replace(store: ObjectStore, folder: str, file: str, content: bytes) -> None:
+    """Replace a file of a backup, and its sum with it."""
+    sums = store.get(f"{folder}SHA256SUMS").decode().splitlines()
+    other = [line for line in sums if not line.endswith(f"  {file}")]
+    store.put(f"{folder}{file}", content)
+    lines = [*other, f"{hashlib.sha256(content).hexdigest()}  {file}"]
+    store.put(f"{folder}SHA256SUMS", "".join(f"{line}\n" for line in lines).encode())

@@ -1,14 +1,13 @@
 """Drills: the newest backup of a real server, restored into a throw-away one, by the scripts of its Job."""
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.databases.backups import KEY, BackupPod, pod
+from tests.databases.backups import KEY, BackupPod, pod, replace
 from tests.databases.mariadb import PASSWORD as MARIADB_PASSWORD
 from tests.databases.mariadb import MariaDB
 from tests.databases.postgresql import PASSWORD, PostgreSQL
@@ -84,15 +83,6 @@ def manifest(store: ObjectStore, backup: BackupPod, name: str) -> dict[str, int]
     lines = store.get(f"{backup.folder}{name}/MANIFEST").decode().splitlines()
     fields = [line.split("\t") for line in lines]
     return {f"{line[1]}: {line[2]}": int(line[3]) for line in fields if line[0] == "rows"}
-
-
-def replace(store: ObjectStore, folder: str, file: str, content: bytes) -> None:
-    """Replace a file of a backup, and its sum with it."""
-    sums = store.get(f"{folder}SHA256SUMS").decode().splitlines()
-    other = [line for line in sums if not line.endswith(f"  {file}")]
-    store.put(f"{folder}{file}", content)
-    lines = [*other, f"{hashlib.sha256(content).hexdigest()}  {file}"]
-    store.put(f"{folder}SHA256SUMS", "".join(f"{line}\n" for line in lines).encode())
 
 
 def test_a_drill_finds_every_row_of_postgresql(store: ObjectStore, nightly: BackupPod) -> None:
