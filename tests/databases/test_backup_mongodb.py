@@ -14,7 +14,15 @@ from pymongo import MongoClient
 from tests.controlplane.fixtures import available
 from tests.controlplane.processes import free_ports
 from tests.databases.backups import KEY, PATH, BackupPod, instead, pod, recorders, replace
-from tests.databases.mongodb import PASSWORD, USER, Document, FerretDB, ferretdb, tools
+from tests.databases.mongodb import (
+    PASSWORD,
+    REPLICA_SET,
+    USER,
+    Document,
+    FerretDB,
+    ferretdb,
+    tools,
+)
 from tests.databases.s3 import ObjectStore
 
 pytestmark = pytest.mark.databases("rclone")
@@ -66,8 +74,9 @@ def nightly(
 def nightly_shop(
     request: pytest.FixtureRequest, server: FerretDB, store: ObjectStore, tmp_path: Path
 ) -> BackupPod:
-    """The pod of a Backup of the database `shop` alone."""
-    return of(server.port, store, tmp_path, available(request.config, tools), database="shop")
+    """The pod of a Backup of the database `shop` alone, which looks for the primary of a replica set."""
+    programs, host = available(request.config, tools), f"{REPLICA_SET}/127.0.0.1"
+    return of(server.port, store, tmp_path, programs, database="shop", host=host)
 
 
 def of(

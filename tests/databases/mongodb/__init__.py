@@ -15,6 +15,7 @@ from tests.databases.servers import Server
 
 MODULE = Path(__file__).parent
 USER = "keeper"
+REPLICA_SET = "rs0"
 PASSWORD = "p\"a\\ss#w'rd"  # characters that YAML and shells must escape
 # FerretDB reads its version from the build of its own repository, and ends where that is another one.
 EMBEDDED = "-s -w -X runtime.modinfo="
@@ -37,7 +38,7 @@ def tools() -> tuple[Path, ...]:
 
 
 class FerretDB(Server):
-    """The server; its user USER of the database `admin` has PASSWORD."""
+    """The server, the one member of REPLICA_SET; its user USER of the database `admin` has PASSWORD."""
 
     name = "mongodb"
     unprivileged = False  # the cache of built programs may be private
@@ -55,7 +56,8 @@ class FerretDB(Server):
         storage = ["--handler=sqlite", f"--sqlite-url=file:{data}/", "--telemetry=disable"]
         login = [f"--setup-username={USER}", f"--setup-password={PASSWORD}"]
         authentication = ["--test-enable-new-auth", "--setup-database=admin"]
-        self.start(self._program, *place, *storage, *authentication, *login)
+        replicas = f"--repl-set-name={REPLICA_SET}"
+        self.start(self._program, *place, *storage, *authentication, *login, replicas)
 
     def answers(self) -> bool:
         """Whether it answers a query."""
