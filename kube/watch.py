@@ -73,6 +73,9 @@ class Watch:
     async def run(self) -> Never:
         """List everything, and follow the server until cancelled; retry failures with back-off."""
         self._must_list = True
+        await self._continue()
+
+    async def _continue(self) -> Never:
         backoff = Backoff(self._monotonic, self._uniform)
         while True:
             try:
@@ -130,25 +133,25 @@ class Watch:
             self.store.remove_all()
 
     async def _await_definition(self) -> None:
-        """Wait until the CRD of an absent resource exists, at most for the length of a watch.
+        """Wait until a CRD serves an absent resource, at most for the length of a watch.
 
         Without the right to see it, return at once: only repeated lists then show its installation.
         """
-        name = definition_of(self.resource)
-        by_name: Selection = {"fields": f"metadata.name={name}", "metadata_only": True}
+        is_served = asyncio.Event()
+        version = self.resource.version
+        definition = Store(CRD, lambda crd: crd if serves(crd, version) else None)
+        definition.subscribers.append(lambda _: is_served.set())
+        by_name = f"metadata.name={definition_of(self.resource)}"
+        watch = Watch(self._client, CRD, definition, fields=by_name)
         try:
-            if list(await self._client.page(CRD, **by_name)):
-                return  # it is served soon
+            await watch._list()
         except ApiError:
             return
-        definition, exists = Store(CRD), asyncio.Event()
-        definition.subscribers.append(lambda _: exists.set())
-        watch = Watch(self._client, CRD, definition, **by_name)
         # After that time, look for an API that no CRD defines, such as that of a newer server.
         with suppress(TimeoutError):
             async with asyncio.timeout(self._uniform(*WATCH_SECONDS)), asyncio.TaskGroup() as group:
-                following = group.create_task(watch.run())
-                await exists.wait()
+                following = group.create_task(watch._continue())
+                await is_served.wait()
                 following.cancel()
 
     async def _list(self) -> None:
@@ -263,6 +266,12 @@ def is_custom(resource: Resource) -> bool:
     delivers begins after them: so the objects are listed again.
     """
     return "." in resource.group
+
+
+def serves(definition: JsonObject, version: str) -> bool:
+    """Return whether a CustomResourceDefinition serves a version."""
+    versions = definition["spec"]["versions"]
+    return any(each["name"] == version and each["served"] for each in versions)
 
 
 def event_in(line: bytes) -> tuple[str, JsonObject]:
