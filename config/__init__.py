@@ -10,6 +10,6 @@ defaults of their schemas. `schemas` has the fields of Kubernetes' own kinds and
 `object_faults` finds what an object has wrong, and `built_in_defaults` has the values that the API
 server fills in. `crds` generates CustomResourceDefinitions. `field_paths` reads paths of fields.
 The other modules each handle the format of one field: `config_maps`, `cron`, `data_versions`,
-`postgresql_names`, `postgresql_parameters`, `printable`, `quantities`, `regexes`, `service_order`
-and `templates`.
+`image_references`, `postgresql_names`, `postgresql_parameters`, `printable`, `quantities`,
+`regexes`, `service_order` and `templates`.
 """

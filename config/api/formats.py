@@ -9,6 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from config.image_references import ImageReferenceError, parse_image
+
 
 def text_format(pattern: str, rule: str, fix: str) -> AfterValidator:
     """Return the validator of a text; an empty one counts as unset."""
@@ -48,6 +50,16 @@ WindowsUser = Annotated[
         r"write DOMAIN\User or User",
     ),
 ]
-ImageName = Annotated[
-    str, text_format(r"(?!\s).*(?<!\s)", "must not begin or end with whitespace", "remove it")
-]
+
+
+def _check_image(text: str) -> str:
+    if text:
+        try:
+            parse_image(text)
+        except ImageReferenceError as error:
+            fix = "write it as in registry.example.com/team/app:1.2"
+            raise ValueError(f"not an image reference: {error}; {fix}") from None
+    return text
+
+
+ImageName = Annotated[str, AfterValidator(_check_image)]

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Set
 from datetime import datetime
 from typing import Any
 
+from config.image_references import try_parse_image
 from kube.resource import JsonObject, group_kind, group_version
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.containers import CONTAINER_LISTS
 from webhook.engine.image_look_ups import RUNNING
-from webhook.engine.images import try_parse_image
 from webhook.engine.kinds import NAMESPACES, OURS, Kind
 from webhook.known import Known
 

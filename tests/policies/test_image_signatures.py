@@ -9,9 +9,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from config.faults import FaultsError, parse
+from config.image_references import parse_image
 from tests.webhook.registries.signing import SigningKey, bundle, legacy, pem
 from webhook.engine.image_look_ups import Attached, SignatureDocument
-from webhook.engine.images import parse_image
 from webhook.policies._signatures import SIGN_PREDICATE, statements, verifying_key
 from webhook.policies.image_signatures import ImageSignatures
 

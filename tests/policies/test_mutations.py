@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.image_references import ImageReferenceError, parse_image
 from config.quantities import parse_quantity
 from tests.characters import CHARACTERS
 from tests.policies.trials import trials_of_policy
 from tests.webhook.asking import ask
 from webhook.engine import BoundPolicy, Engine
-from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.jsonpatch import same
 from webhook.engine.match import Match
 from webhook.engine.request import MIRROR, NODES

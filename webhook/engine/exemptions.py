@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from config.converters import as_stored
+from config.image_references import try_parse_image
 from webhook.engine.globs import Globs
-from webhook.engine.images import ImagePattern, try_parse_image
+from webhook.engine.images import ImagePattern
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Record

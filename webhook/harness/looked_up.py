@@ -6,11 +6,11 @@ from typing import Any
 
 from config.faults import did_you_mean
 from config.field_paths import value_at
+from config.image_references import ImageReferenceError, parse_image
 from config.schemas import unknown_fields
 from kube.resource import group_kind
 from webhook.engine import PARENT
 from webhook.engine.image_look_ups import DIGESTS, SIGNATURES, Attached, SignatureDocument
-from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.look_ups import LOOK_UPS, summary
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import has_smallest, smallest

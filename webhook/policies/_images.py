@@ -7,10 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from webhook.engine import Request, Violation
-from webhook.engine.containers import Image
-from webhook.engine.globs import Globs
-from webhook.engine.images import (
+from config.image_references import (
     DEFAULT_REGISTRY,
     REPOSITORY,
     ImageReference,
@@ -19,6 +16,9 @@ from webhook.engine.images import (
     parse_image,
     registry_name,
 )
+from webhook.engine import Request, Violation
+from webhook.engine.containers import Image
+from webhook.engine.globs import Globs
 from webhook.engine.violation import shown
 
 _TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)

@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
+from config.image_references import ImageReference, try_parse_image
 from webhook.engine.image_look_ups import Attached, SignatureDocument
-from webhook.engine.images import ImageReference, try_parse_image
 
 SIGN_PREDICATE = "https://sigstore.dev/cosign/sign/v1"
 KEYLESS = "it is keyless (signed by a certificate), which is not supported"

@@ -18,9 +18,9 @@ from functools import cached_property
 
 from pydantic import Field
 
+from config.image_references import try_parse_image
 from webhook.engine import Params, Patches, Policy, Request
 from webhook.engine.image_look_ups import DIGESTS, read
-from webhook.engine.images import try_parse_image
 from webhook.engine.policy import RuleError
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
 from webhook.policies._records import is_copy

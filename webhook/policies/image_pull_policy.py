@@ -16,9 +16,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from config.image_references import try_parse_image
 from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.images import try_parse_image
 from webhook.engine.violation import UNSET
 
 # Field of the policy, by the field that names the image.

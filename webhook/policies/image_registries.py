@@ -24,8 +24,8 @@ from functools import cached_property
 
 from pydantic import Field, model_validator
 
+from config.image_references import ImageReference
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.images import ImageReference
 from webhook.policies._images import (
     ImageFault,
     Registry,

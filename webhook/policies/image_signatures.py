@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from config.image_references import ImageReference, try_parse_image
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.containers import Container, Image
 from webhook.engine.image_look_ups import RUNNING, SIGNATURES, Attached, read, require_digests
-from webhook.engine.images import ImageReference, try_parse_image
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import shown
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry

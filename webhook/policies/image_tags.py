@@ -13,9 +13,9 @@ Fix: set a tag that names a version.
 
 from pydantic import Field
 
+from config.image_references import ImageReference
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.images import ImageReference
 from webhook.policies._images import ImageFault, image_violations
 
 

@@ -19,8 +19,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from config.image_references import ImageReference, try_parse_image
 from webhook.engine import Params, Patches, Policy, Request
-from webhook.engine.images import ImageReference, try_parse_image
 from webhook.policies._images import Registry, changed_images, parse_registry
 from webhook.policies._records import is_copy
 

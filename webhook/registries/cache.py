@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from config.image_references import parse_image
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS, Attached
-from webhook.engine.images import parse_image
 from webhook.registries.client import RegistryError
 from webhook.registries.reader import RegistryReader
 from webhook.registries.room import NOBODY, Asker, Claim, Room

@@ -16,8 +16,8 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import aiohttp
 
+from config.image_references import DEFAULT_REGISTRY, ImageReference
 from kube.session import CONNECT_SECONDS, reason_of
-from webhook.engine.images import DEFAULT_REGISTRY, ImageReference
 from webhook.registries.in_flight import MAX_IN_FLIGHT, BytesInFlight, TooManyBytesError
 
 MANIFEST_BYTES = 4 * 1024 * 1024

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from webhook.engine.images import ImageReferenceError, registry_name
+from config.image_references import ImageReferenceError, registry_name
 
 EXPECTED = '{"auths": {"HOST": {"auth": "base64 of USER:PASSWORD"}}}'
 

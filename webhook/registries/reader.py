@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from config.image_references import ImageReference
 from webhook.engine.image_look_ups import Attached, SignatureDocument
-from webhook.engine.images import ImageReference
 from webhook.registries.client import (
     BLOB_BYTES,
     NotInRegistryError,

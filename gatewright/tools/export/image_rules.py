@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
+from config.image_references import DEFAULT_REGISTRY, REGISTRY_ALIASES
 from gatewright.tools.cel_text import literal, negate, parenthesise
 from gatewright.tools.export.pod_rules import CelRule
-from webhook.engine.images import DEFAULT_REGISTRY, REGISTRY_ALIASES
 from webhook.policies._images import Registry
 
-# The grammar of references (distribution/reference), as in webhook/engine/images.py.
+# The grammar of references (distribution/reference), as in config/image_references.py.
 HOST = (
     r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*"
     r"|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?"

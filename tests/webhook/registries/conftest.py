@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from config.image_references import ImageReference
 from kube.session import new_session
 from tests.webhook.registries.signing import BUNDLE
-from webhook.engine.images import ImageReference
 from webhook.registries.client import RegistryClient
 from webhook.registries.reader import LEGACY_SIGNATURE, LEGACY_TYPE, RegistryReader
 

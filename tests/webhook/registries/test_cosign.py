@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from config.image_references import ImageReference
 from webhook.engine.image_look_ups import Attached, SignatureDocument
-from webhook.engine.images import ImageReference
 from webhook.policies._signatures import SIGN_PREDICATE, statements, verifying_key
 
 WRITTEN: dict[str, Any] = json.loads(Path(__file__).with_name("cosign.json").read_text())

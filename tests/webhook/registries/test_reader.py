@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from config.image_references import parse_image
 from tests.webhook.registries.conftest import (
     INDEX,
     MANIFEST,
@@ -17,7 +18,6 @@ from tests.webhook.registries.conftest import (
 )
 from tests.webhook.registries.signing import BUNDLE, bundle, legacy
 from webhook.engine.image_look_ups import SignatureDocument
-from webhook.engine.images import parse_image
 from webhook.registries.client import NotInRegistryError, RegistryError
 from webhook.registries.credentials import RegistryConfigError, read_logins
 
