@@ -63,7 +63,8 @@ class Controller:
         metrics.follow(name, self.queue, workers)
         self.caches: list[Cache] = []  # caches that must be synced before the first reconcile
         self.waits_for: list[asyncio.Event] = []  # what must be set, too
-        self._primary: Cache | None = None
+        self.primary: Cache | None = None
+        """The cache of the reconciled objects, if there is one."""
 
     def watch(
         self,
@@ -84,7 +85,7 @@ class Controller:
 
         cache.subscribe(on_change)
         if primary:
-            self._primary = cache
+            self.primary = cache
         if cache not in self.caches:
             self.caches.append(cache)
             cache.subscribe_touched(partial(self._wake_waiting, cache))
@@ -97,7 +98,7 @@ class Controller:
 
     def resync(self) -> None:
         """Enqueue all objects at a low priority."""
-        for key in self._primary or ():
+        for key in self.primary or ():
             self.add(ReconcileRequest.of(key), priority=LOW)
 
     async def wait_synced(self) -> None:
@@ -155,7 +156,7 @@ class Controller:
         self._metrics.count_reconcile(self.name, outcome, seconds, waited)
         if self._kind_metrics is None:
             return
-        if self._primary is not None and self._primary.entry(request.key) is None:
+        if self.primary is not None and self.primary.entry(request.key) is None:
             self._kind_metrics.forget(request)
         else:
             self._kind_metrics.count_reconcile(request, outcome, seconds)
@@ -206,7 +207,7 @@ class Controller:
 
     def _describe(self, request: ReconcileRequest) -> dict[str, Any]:
         """Return the log fields of an object, as far as it has them."""
-        stored = (self._primary.get(request.key) if self._primary else None) or {}
+        stored = (self.primary.get(request.key) if self.primary else None) or {}
         metadata, spec, status = (
             part if isinstance(part := stored.get(key), dict) else {}
             for key in ("metadata", "spec", "status")

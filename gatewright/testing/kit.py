@@ -95,8 +95,8 @@ async def reconcile(
     """Reconcile one object once, like a controller that has just started and synced its caches.
 
     `target` is a planned kind, whose planner gets the `settings`, or a function that adds one
-    controller to a manager. Exceptions of the reconcile are raised. Its events are written when it
-    returns.
+    controller to a manager. Objects of a cluster-scoped kind have no namespace, whatever is given.
+    Exceptions of the reconcile are raised. Its events are written when it returns.
     """
     manager = Manager(server.endpoint, CollectorRegistry(), identity="test")
     if isinstance(target, PlannedKind):
@@ -104,6 +104,8 @@ async def reconcile(
     else:
         target(manager)
     (controller,) = manager.controllers
+    if controller.primary is not None and not controller.primary.resource.namespaced:
+        namespace = None
     async with manager.client:
         running = [
             asyncio.create_task(task) for task in (manager.caches.run(), manager.recorder.run())

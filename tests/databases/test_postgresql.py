@@ -13,7 +13,8 @@ import pytest
 
 from tests.databases import binaries
 from tests.databases.instances import PASSWORDS, Database, psql
-from tests.databases.pods import Machine, Pod
+from tests.databases.pods import SECONDS, Machine, Pod
+from tests.waiting import until
 
 pytestmark = pytest.mark.databases("postgresql")
 
@@ -151,6 +152,34 @@ def test_an_image_that_cannot_serve_reports_it(
     pod = stack.enter_context(database.instance(0))
     assert pod.run("postgres") == 1
     assert message in pod.logged()
+
+
+def test_a_pod_waits_for_the_server_of_another_on_its_volume(
+    database: Database, stack: ExitStack, initialized: Path
+) -> None:
+    """A pod that was deleted by force still runs; PostgreSQL sees no server in another container."""
+    patroni = database.machine.volume("programs") / "patroni"
+    patroni.write_text(
+        '#!/bin/bash\nexec postgres -D "$PGDATA" -k "$PGHOST" -c listen_addresses=\n'
+    )
+    patroni.chmod(0o755)
+    database.machine.own(patroni)
+    database.machine.path = f"{patroni.parent}:{database.machine.path}"
+    database.machine.volume("data-0")
+    subprocess.run(["cp", "--archive", initialized, database.data(0)], check=True)
+    first, second = (stack.enter_context(database.instance(0)) for _ in range(2))
+
+    def await_text(text: str, times: int = 1) -> None:
+        until(lambda: first.logged().count(text) == times, within=SECONDS, problem=first.logged)
+
+    first.start("postgres")
+    await_text("ready to accept connections")
+    second.start("postgres")
+    await_text("another pod still runs a server on this volume: waiting until it ends")
+    first.signal("postgres", signal.SIGTERM)
+    await_text("ready to accept connections", 2)
+    second.signal("postgres", signal.SIGTERM)
+    assert "lock file" not in first.logged()
 
 
 def test_the_job_for_users_and_databases_can_run_again(

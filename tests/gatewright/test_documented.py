@@ -93,7 +93,7 @@ async def test_tenants_cost_no_write_until_something_changes() -> None:
             """Return the number of writes."""
             before = len(server.writes)
             for name in names:
-                await testing.reconcile(kind, server, name, None)
+                await testing.reconcile(kind, server, name)
             return len(server.writes) - before
 
         for name in names:

@@ -33,6 +33,13 @@ if ! command -v patroni >/dev/null; then
   echo "the image has no Patroni: build it from images/postgresql, or correct spec.image" >&2
   exit 1
 fi
+# A pod that was deleted by force may still run for a moment, and PostgreSQL does not see a server in another container: two
+# on one volume would destroy the data. The lock ends with this process, as the server does.
+exec 9>"$(dirname "$PGDATA")/.lock"
+if ! flock --nonblock 9; then
+  echo "another pod still runs a server on this volume: waiting until it ends" >&2
+  run flock 9
+fi
 # An upgrade, or the way back, has data of several versions beside each other.
 if [ -n "$(compgen -G "$PGDATA-*")" ] || [ "$(cat "$PGDATA/PG_VERSION" 2>/dev/null || echo "$version")" != "$version" ]; then
   run python3 /etc/gatewright/store.py select-data "$version"
@@ -56,7 +63,7 @@ watch_volume() {
     sleep 15
   done
 }
-watch_volume &
+watch_volume 9>&- &
 host=$POD_IP
 if [[ $host = *:* ]]; then host="[$host]"; fi
 export PATRONI_RESTAPI_CONNECT_ADDRESS=$host:8008 PATRONI_POSTGRESQL_CONNECT_ADDRESS=$host:$PGPORT

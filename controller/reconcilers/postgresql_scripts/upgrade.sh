@@ -21,7 +21,11 @@ for version in "$FROM" "$TO"; do
 done
 directory=$(dirname "$PGDATA")
 work=/work
-if [ "$action" = upgrade ]; then work=$directory/upgrade; fi
+if [ "$action" = upgrade ]; then
+  work=$directory/upgrade
+  exec 9>"$directory/.lock" # see start.sh
+  flock 9
+fi
 rm -rf "${work:?}"/* "$PGDATA-$TO"
 mkdir -p "$work"
 cd "$work"
