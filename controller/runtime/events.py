@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -121,7 +120,8 @@ class EventRecorder:
             if about.get(key)
         }
         metadata = {
-            "name": f"{about['name'][:220].rstrip('-.')}.{secrets.token_hex(8)}",
+            # kubectl shows events of this API in the order of their names.
+            "name": f"{about['name'][:220].rstrip('-.')}.{time.time_ns():016x}",
             "namespace": about.get("namespace") or "default",
         }
         return {

@@ -50,6 +50,18 @@ async def written(server: FakeApiServer, recorder: EventRecorder) -> list[JsonOb
     return server.list(EVENT)
 
 
+async def test_the_names_of_an_objects_events_are_in_their_order(
+    server: FakeApiServer, recorder: EventRecorder
+) -> None:
+    """`kubectl describe` shows them in the order of the API server's list, which is by name."""
+    notes = [f"step {number}" for number in range(30)]
+    for note in notes:
+        recorder.record(THING, Event("Updated", note))
+    events = await written(server, recorder)
+    events.sort(key=lambda event: str(event["metadata"]["name"]))
+    assert [event["note"] for event in events] == notes
+
+
 async def test_an_event_names_its_object(server: FakeApiServer, recorder: EventRecorder) -> None:
     """The fields by which `kubectl describe` finds the event."""
     recorder.record(THING, FAILED)
