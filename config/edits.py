@@ -31,13 +31,19 @@ class TextEdit:
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """Return a text with all edits, whose places are those in the text before any of them.
 
-    A text with CRLF gets no other line ends.
+    Of edits at the same place, the last one comes first. A text with CRLF gets no other line ends.
+    Raises EditError if edits overlap.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    for edit in sorted(edits, key=lambda each: each.start, reverse=True):
+    parts, at = list[str](), 0
+    places = sorted((edit.start, -number, edit) for number, edit in enumerate(edits))
+    for _, _, edit in places:
+        if edit.start < at:
+            raise EditError("edits overlap")
         new = edit.text.replace("\r\n", "\n").replace("\n", newline)
-        text = text[: edit.start] + new + text[edit.end :]
-    return text
+        parts += (text[at : edit.start], new)
+        at = edit.end
+    return "".join((*parts, text[at:]))
 
 
 def replace_at(value: Any, path: Sequence[PathElement], new: Any) -> Any:
@@ -51,10 +57,9 @@ def replace_at(value: Any, path: Sequence[PathElement], new: Any) -> Any:
     if isinstance(value, list) and not rest and step == len(value) and new is not None:
         return [*value, new]
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
-        return [
-            replace_at(item, rest, new) if index == step else item
-            for index, item in enumerate(value)
-        ]
+        items = value.copy()
+        items[step] = replace_at(items[step], rest, new) if rest else new
+        return items
     if not isinstance(value, dict | None) or isinstance(step, int):
         raise EditError("no such field")
     found = value or {}
@@ -62,6 +67,18 @@ def replace_at(value: Any, path: Sequence[PathElement], new: Any) -> Any:
     if inner is None or (new is None and inner == {}):
         return {key: each for key, each in found.items() if key != step}
     return {**found, step: inner}
+
+
+def is_at(value: Any, path: Sequence[PathElement], new: Any) -> bool:
+    """Return whether a value has `new` at `path`, or no field there (None)."""
+    for step in path:
+        if isinstance(value, dict) and step not in value:
+            return new is None
+        try:
+            value = _below(value, step)
+        except EditError:
+            return False
+    return bool(new is not None and value == new)
 
 
 class EditableText:
@@ -204,7 +221,10 @@ class EditableText:
         while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
             node = last[1] if isinstance(last, tuple) else last
-        return len(self.text[: self.at(node.end_mark)].rstrip())
+        end = self.at(node.end_mark)
+        while end and self.text[end - 1].isspace():
+            end -= 1
+        return end
 
     def _block(self, indent: int, key: str, new: Any) -> list[tuple[int, str]]:
         if not isinstance(new, dict) or not new:

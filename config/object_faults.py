@@ -4,6 +4,7 @@ It cannot decode unknown fields and wrong types; it rejects missing fields and u
 fields are those of `schemas`, and of CustomResourceDefinitions beside the object.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -83,8 +84,11 @@ class _Walk:
             if not isinstance(value, list):
                 yield ObjectFault(path, value, "must be a list", "Write it as a list")
                 return
+            names = Counter(map(_name, value))
             for index, item in enumerate(value):
-                yield from self.faults(item, inner, f"{path}[{_label(item, index, value)}]")
+                name = _name(item)
+                label = f"name={name}" if name and names[name] == 1 else index
+                yield from self.faults(item, inner, f"{path}[{label}]")
         elif not isinstance(value, dict):
             yield ObjectFault(path, value, "must be an object", "Write it as an object")
         elif shape == "map":
@@ -147,13 +151,10 @@ def _with_size(name: str, code: str) -> str:
     return ":int32" if code == ":integer" and name not in LONG else code
 
 
-def _label(item: Any, index: int, items: list[Any]) -> str:
-    """Return how a path names an item: by its name, if only one has it, else by its index."""
+def _name(item: Any) -> str | None:
+    """Return the name by which a path names an item, if only this item has it."""
     name = item.get("name") if isinstance(item, dict) else None
-    if not isinstance(name, str) or not name or "]" in name:
-        return str(index)
-    same = [each for each in items if isinstance(each, dict) and each.get("name") == name]
-    return f"name={name}" if len(same) == 1 else str(index)
+    return name if isinstance(name, str) and "]" not in name else None
 
 
 def _of_scalar(value: Any, type: str, path: str) -> Iterator[ObjectFault]:

@@ -73,7 +73,7 @@ class TextLines(FieldPlaces):
 
         Raises YAMLError for JSON that no parser of YAML takes.
         """
-        return self._below(compose(self.text, self.part))
+        return self._below(_root(self.text, self.part))
 
     def _below(self, node: yaml.Node) -> yaml.Node:
         for index in self.items:
@@ -112,13 +112,20 @@ def _find(node: yaml.Node, path: str) -> yaml.Mark:
 
 def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
     if key.isdigit():
-        return next(iter(node.value[int(key) :]), None)
+        return node.value[int(key)] if int(key) < len(node.value) else None
     name, _, wanted = key.rpartition("=")
+    return _items_by(node, name or "name").get(wanted)
+
+
+@lru_cache(maxsize=8)
+def _items_by(node: yaml.SequenceNode, name: str) -> dict[str, yaml.Node]:
+    """Return the first item for each value of a field: a list may have thousands of items."""
+    found = dict[str, yaml.Node]()
     for item in node.value:
-        pairs = item.value if isinstance(item, yaml.MappingNode) else ()
-        if any(field.value == (name or "name") and value.value == wanted for field, value in pairs):
-            return item  # type: ignore[no-any-return]
-    return None
+        for field, value in item.value if isinstance(item, yaml.MappingNode) else ():
+            if field.value == name and isinstance(value, yaml.ScalarNode):
+                found.setdefault(value.value, item)
+    return found
 
 
 def _effective_pairs(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:

@@ -24,8 +24,12 @@ from config import yaml_parsers
 from config.document_parts import DocumentPart, UnusableError, split
 from config.yaml_scalars import DECIMAL, INTEGER, MERGE, ScalarError, resolve, resolve_tagged
 
-# Values of one document, with aliases expanded; no API object is nearly as large.
-LARGEST = 1_000_000
+# Keys and values of one document, with aliases expanded; no API object is nearly as large.
+LARGEST = 2_000_000
+# The share behind aliases that kubectl tolerates: of up to 400,000 keys and values 99 in 100, of
+# 4,000,000 ten in 100. Source: allowedAliasRatio of go.yaml.in/yaml/v2.
+FEW_VALUES, MANY_VALUES = 400_000, 4_000_000
+MOST_ALIASED, LEAST_ALIASED = 0.99, 0.10
 MARKED = re.compile(r"(?:&\S+\s+)?!\s")  # the tag that makes a scalar text
 # Some parsers end a tag here, others do not.
 GLUED = re.compile(r"(?:&\S+\s+)?!\S*[,\[\]]")
@@ -122,7 +126,7 @@ class _DocumentReader:
         self._next: Callable[[], Any] = parser.get_event
         self._text, self._line = text, line
         self._has_marks = MARKED.search(text) is not None
-        self._size = 0
+        self._size = self._aliased = 0  # keys and values in all, and those behind aliases
         self._anchors: dict[str, tuple[Any, int]] = {}  # the value, and its size
 
     def value(self, event: Any) -> Any:
@@ -145,6 +149,8 @@ class _DocumentReader:
         elif event.anchor in self._anchors:
             value, size = self._anchors[event.anchor]
             self._grow(size)
+            self._aliased += size
+            self._require_own_values(event)
             return value
         else:
             raise self._unusable(event, f"found undefined alias {event.anchor!r}")
@@ -160,6 +166,7 @@ class _DocumentReader:
                 self._merge(key, own, merged)
                 continue
             is_plain = key.__class__ is ScalarEvent and key.anchor is None
+            self._size += is_plain  # other keys are counted as values
             found = self._scalar(key) if is_plain else self.value(key)
             try:
                 name = _key_text(found, key.value if key.__class__ is ScalarEvent else "")
@@ -214,7 +221,16 @@ class _DocumentReader:
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > LARGEST:
-            raise UnusableError(self._line, f"larger than {LARGEST} values")
+            raise UnusableError(self._line, f"larger than {LARGEST} keys and values")
+
+    def _require_own_values(self, event: Any) -> None:
+        """Raise UnusableError where kubectl refuses a document for its aliases."""
+        if self._aliased <= 100 or self._size <= 1000:
+            return
+        beyond = max(self._size - FEW_VALUES, 0) / (MANY_VALUES - FEW_VALUES)
+        allowed = MOST_ALIASED - (MOST_ALIASED - LEAST_ALIASED) * min(beyond, 1)
+        if self._aliased > allowed * self._size:
+            raise self._unusable(event, "document contains excessive aliasing; write it out")
 
     def _line_of(self, event: Any) -> int:
         return self._line + int(event.start_mark.line)

@@ -242,6 +242,12 @@ def test_fields_of_what_only_the_slow_parser_takes_have_lines():
     assert (document.value["b"], document.place("b.c")) == ({"c": {"d": 1}}, (2, 5))
 
 
+def test_a_document_has_a_bound(monkeypatch):
+    """Beyond two million keys and values, it is no object of an API server."""
+    monkeypatch.setattr("config.yaml_reader.LARGEST", 5)
+    assert refused("a: [1, 2, 3]\n") == "x.yaml:1: larger than 5 keys and values"
+
+
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
 )
@@ -354,7 +360,11 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param(
             "- " * 1100 + "a", "x.yaml:1: not YAML: nested too deeply", id="nested too deeply"
         ),
-        pytest.param(BOMB, "x.yaml:1: larger than 1000000 values", id="aliases that explode"),
+        pytest.param(
+            BOMB,
+            "x.yaml:4: not YAML: document contains excessive aliasing; write it out",
+            id="aliases that explode",
+        ),
         pytest.param(
             b"a: \xff\n", "x.yaml: not UTF-8 text: invalid start byte at byte 3", id="not UTF-8"
         ),

@@ -97,6 +97,22 @@ def test_random_files_are_read_as_kubectl_reads_them(kubectl: Decoder) -> None:
 
 
 @pytest.mark.controlplane
+@pytest.mark.parametrize(
+    ("items", "aliases"),
+    [(20, 60), (50, 99), (50, 200), (500, 90), (3000, 98), (3000, 120), (5000, 70), (5000, 95)],
+)
+@pytest.mark.parametrize("item", ["1", "{a: 1}", "{a: 1, b: [2, {c: 3}]}"])
+def test_values_behind_aliases_are_too_many_where_kubectl_finds_them_too_many(
+    kubectl: Decoder, items: int, aliases: int, item: str
+) -> None:
+    """A small text with the values of a large one is refused."""
+    text = f"x: &c [{', '.join([item] * items)}]\ny: [{', '.join(['*c'] * aliases)}]\n"
+    (read,) = read_values(text)
+    is_refused = "excessive aliasing" in str(kubectl(text.encode()).get("error"))
+    assert isinstance(read, UnusableError) == is_refused
+
+
+@pytest.mark.controlplane
 def test_documents_beside_unusable_ones_are_read_as_kubectl_reads_them_without_those(
     kubectl: Decoder,
 ) -> None:

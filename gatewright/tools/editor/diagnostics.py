@@ -12,7 +12,7 @@ from config.positions import Position
 from config.schemas import CustomTypes
 from config.settings import Settings
 from gatewright.checks.check_report import problems_of
-from gatewright.checks.fixes import FixedText
+from gatewright.checks.fixed_text import FixedText
 from gatewright.checks.loaded_policies import PoliciesInForce, known_of
 from gatewright.explain.policy_pages import prose
 from gatewright.outputs import ReportedViolation, SubjectResult

@@ -28,6 +28,14 @@ FLOOD = "{{ range until 100000 }}{{ range until 100000 }}\n---\na: aaaaaaaaaaaaa
 MANY = "# a\n" * 200_000 + f"{{{{ range until 1000 }}}}\n---\n{POD}{{{{ end }}}}"
 
 
+def aliased_pods(pods: int, containers: int) -> str:
+    """Return a List of Pods that share their containers by an alias."""
+    item = "- {{apiVersion: v1, kind: Pod, metadata: {{name: a{}}}, spec: {{containers: {}}}}}\n"
+    shared = ", ".join(f"{{name: c{at}, image: a}}" for at in range(containers))
+    first = item.format(0, f"&c [{shared}]")
+    return "kind: List\nitems:\n" + first + "".join(item.format(at, "*c") for at in range(1, pods))
+
+
 class Exhibit(NamedTuple):
     """A repository, the exit code, and what a line of the report must contain."""
 
@@ -247,7 +255,14 @@ REFUSED = [
             )
         ),
         3,
-        "larger than 1000000 values",
+        "document contains excessive aliasing; write it out",
+    ),
+    Exhibit(
+        "600 Pods whose 300 containers are an alias",
+        tree(("a.yaml", aliased_pods(600, 300))),
+        3,
+        "document contains excessive aliasing; write it out",
+        (".", "--fix"),
     ),
     Exhibit("brackets 100,000 deep", tree(("a.json", "[" * 100_000)), 3, "nested too deeply"),
     Exhibit(

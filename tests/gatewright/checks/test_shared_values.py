@@ -3,7 +3,7 @@
 import pytest
 
 from config.documents import parse_documents
-from gatewright.checks.fixes import FixedText
+from gatewright.checks.fixed_text import FixedText
 
 
 def fixed(text, *changes):
