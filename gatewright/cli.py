@@ -146,13 +146,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SystemExit as end:
         sys.exit(128 + signal.SIGPIPE if end.code == 1 else end.code)
     except click.ClickException as error:
-        _end(error.show, error.exit_code)
+        _end(partial(_show, error), error.exit_code)
     except _unusable() as error:
         _end(partial(complain, str(error)), 3)
     except OSError as error:
         sys.stdout = None  # otherwise Python tries again to flush standard output
         _end(partial(complain, f"{error.filename or 'standard output'}: {error.strerror}"), 3)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show(error: click.ClickException) -> None:
+    """Print an error, whose names of files and keys may be commands of a CI, with its usage."""
+    text = io.StringIO()
+    error.show(text)
+    complain(text.getvalue().rstrip("\n"))
 
 
 def _end(report: Callable[[], None], code: int) -> NoReturn:

@@ -89,7 +89,11 @@ class Known:
                 "spec": {"group": str(group), "names": {"kind": str(of), "plural": str(plural)}},
             } if kind == ("apiextensions.k8s.io", "CustomResourceDefinition"):
                 versions = object["spec"].get("versions") or ()
-                served = [str(each["name"]) for each in versions if each.get("served", True)]
+                served = [
+                    str(version["name"])
+                    for version in versions
+                    if version.get("name") and version.get("served", True)
+                ]
                 namespaced = object["spec"].get("scope") != "Cluster"
                 self.kinds[group, of] = Kind(
                     group, of, plural, tuple(served) or ("v1",), namespaced=namespaced

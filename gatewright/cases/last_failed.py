@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from config.documents import DocumentError
+from gatewright.checks.checked_tree import CheckedTree
+from gatewright.outputs import write_file
 from webhook.harness.cases import Trial
 
 FILE = Path(".gatewright/last-failed")
@@ -19,8 +22,9 @@ def read() -> frozenset[str] | None:
     None if there is no record, so that all are run.
     """
     try:
+        CheckedTree.of(FILE).require_link(FILE)
         return frozenset(FILE.read_text("utf-8").splitlines()) or None
-    except OSError:
+    except (OSError, DocumentError):
         return None
 
 
@@ -33,7 +37,7 @@ def write(failed: Iterable[Trial]) -> None:
     try:
         if keys or FILE.exists():
             FILE.parent.mkdir(exist_ok=True)
-            (FILE.parent / ".gitignore").write_text("*\n", "utf-8")
-            FILE.write_text(keys, "utf-8")
-    except OSError:
+            write_file(FILE.parent / ".gitignore", "*\n")
+            write_file(FILE, keys)
+    except (OSError, DocumentError):
         pass

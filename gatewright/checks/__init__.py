@@ -10,7 +10,8 @@ and `recorded_reviews` reads requests. `subjects` yields the objects to judge, f
 `live_cluster`. `loaded_policies` turns documents into verdicts, also for the editor, the playground
 and `plan`. `checker` judges, `pod_paths` finds paths of
 `--pod-kinds` that no object has, `api_rules` adds what the API server would reject, `check_report`
-builds the report, `fixes` corrects files, and `impact` compares two verdicts, also with those of an
-`other_version` of Gatewright. `written_exceptions` writes exceptions for denied objects, and
-`exception_report` reports exceptions that are unused or too wide.
+builds the report, `fixes` corrects files as `fixed_text` edits them, and `impact` compares two
+verdicts, also with those of an `other_version` of Gatewright. `written_exceptions` writes
+exceptions for denied objects, and `exception_report` reports exceptions that are unused or too
+wide.
 """

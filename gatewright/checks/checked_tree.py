@@ -51,6 +51,14 @@ class CheckedTree:
                 "file, or name it"
             )
 
+    def require_writable(self, path: Path) -> None:
+        """Raise DocumentError if writing a path would change a file out of the tree by a link."""
+        if not _is_below(path, self.links):
+            raise DocumentError(
+                f"{printable(path)}: not written: a link out of {printable(self.links)}; remove "
+                "it, or name the file that it names"
+            )
+
     def permits_reference(self, path: Path) -> bool:
         """Whether a kustomization may read a file or directory."""
         return _is_below(path, self.references)

@@ -132,7 +132,8 @@ class FixedText:
         if [each.value for each in documents] != expected:
             return False
         for key, changes in made.items():
-            self._queues[key] = deque(each for each in self._queues[key] if each not in changes)
+            left = (change for change in self._queues[key] if change not in changes)
+            self._queues[key] = deque(left)
         self.text, self._documents = new, documents
         self._cost = self._cost_of_parse()
         self.count += len(batch) + sum(map(len, made.values()))
@@ -149,9 +150,9 @@ class FixedText:
         others = {index for index in changed if found[index] != expected[index]}
         for key, queue in self._queues.items() if others else ():
             if key[0] in others:
-                made[key] = [each for each in queue if is_at(found[key[0]], *each.change)]
-                for each in made[key]:
-                    expected[key[0]] = replace_at(expected[key[0]], *each.change)
+                made[key] = [change for change in queue if is_at(found[key[0]], *change.change)]
+                for change in made[key]:
+                    expected[key[0]] = replace_at(expected[key[0]], *change.change)
         return made
 
     def _cost_of_parse(self) -> int:

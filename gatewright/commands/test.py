@@ -173,7 +173,7 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
     custom = CustomTypes.of(each.value for within in objects.values() for each in within)
     for file in files.values():
         found_objects = objects.get(file, ())
-        is_definition = [each.value["kind"] == DEFINITION for each in found_objects]
+        is_definition = [each.value.get("kind") == DEFINITION for each in found_objects]
         if found_objects and (file not in paths or all(is_definition)):
             problems += map(problem, readable_documents(read_documents(file))[1])
             if not all(is_definition):

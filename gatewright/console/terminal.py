@@ -13,6 +13,8 @@ from typing import Self, TypeVar
 
 import click
 
+from config.printable import printable, printable_lines
+
 Item = TypeVar("Item")
 STYLES = {
     "allowed": "green",
@@ -61,8 +63,8 @@ def say(text: str, style: str = "", indent: str = "") -> None:
 
 
 def echo(line: str, style: str = "") -> None:
-    """Print one line unchanged, in a style of STYLES if colours are on."""
-    click.echo(colour(line, style if has_colours() else ""), color=True)
+    """Print a text with escaped control characters, in a style of STYLES if colours are on."""
+    click.echo(colour(printable_lines(line), style if has_colours() else ""), color=True)
 
 
 def show_diff(lines: Iterable[str]) -> None:
@@ -75,14 +77,14 @@ def complain(text: str) -> None:
     """Print lines on standard error, wrapped on a terminal as in `say`."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     width = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 0
-    for line in text.split("\n"):
+    for line in printable_lines(text).split("\n"):
         for part in wrap(line, width or None, INDENT):
             click.echo(part, err=True)
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
     """Print rows as aligned columns; a verdict in the first column is coloured."""
-    lines = list(rows)
+    lines = [[*map(printable, row)] for row in rows]
     widths = [max(map(len, cells)) for cells in zip(head, *lines, strict=True)][:-1]
     start = sum(widths) + len(GAP) * len(widths)
     width = columns()

@@ -4,6 +4,7 @@ Texts are escaped, so that names of objects and files cannot start a CI command.
 """
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
@@ -15,12 +16,14 @@ import click
 from config.documents import DocumentError
 from config.faults import did_you_mean
 from config.printable import printable, printable_lines
+from gatewright.checks.checked_tree import CheckedTree
 from gatewright.console.terminal import columns, complain, has_colours
 from gatewright.outputs import table
 from gatewright.outputs.results import FAIL_AT, Report
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 EXACT = ("json", "sarif")  # formats with their own escapes
+MARK = re.compile(r"##(?=\w*\[)")  # begins a command of a CI
 MAX_NOTES = 50  # limit for tables; JSON lists all
 # Environment variable: the Markdown file of a GitHub Actions step.
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -118,7 +121,11 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
 
 
 def write_file(file: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write a file. Raises DocumentError with its name if it cannot be written."""
+    """Write a file, but not by a link out of the Git work tree: a pull request may have it.
+
+    Raises DocumentError with its name if it cannot be written.
+    """
+    CheckedTree.of(file).require_writable(file)
     try:
         file.write_text(text, encoding, newline="")
     except OSError as error:  # a full disk names no file
@@ -127,7 +134,8 @@ def write_file(file: Path, text: str, encoding: str = "utf-8") -> None:
 
 def _render(report: Report, format: str) -> str:
     text: str = import_module(f"gatewright.outputs.{format}").render(report)
-    return text
+    # JSON has no number sign outside of texts.
+    return MARK.sub(r"\\u0023\\u0023", text) if format in EXACT else text
 
 
 LINES = ("message", "notes")  # fields whose texts may have several lines

@@ -14,12 +14,12 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 def render(report: Report) -> str:
     """Return counts, violations with the worst first, problems, and expiring exceptions."""
     head = [f"### Gatewright {report.command}: {_verdict(report)}", "", summary(report)]
-    tail = [f"- {_text(str(each))}" for each in report.problems]
+    tail = [f"- {escape_markdown(str(each))}" for each in report.problems]
     tail = ["", "**Not judged**", "", *tail] if tail else []
     if report.ending:
         lines = (
-            f"- {_text(ending.expires)}: {_text(', '.join(ending.policies))}: "
-            f"{_text(ending.reason)}"
+            f"- {escape_markdown(ending.expires)}: {escape_markdown(', '.join(ending.policies))}: "
+            f"{escape_markdown(ending.reason)}"
             for ending in report.ending
         )
         tail += ["", "**Exceptions that expire within 30 days**", "", *lines]
@@ -39,10 +39,10 @@ def _table(report: Report, room: int) -> list[str]:
     lines = ["", "| | Object | Policy | Violation |", "|---|---|---|---|"]
     room -= sum(map(len, lines)) + 100
     for number, (result, violation) in enumerate(violations):
-        place = f"<br>{_text(str(violation.place))}" if violation.place.file else ""
+        place = f"<br>{escape_markdown(str(violation.place))}" if violation.place.file else ""
         line = (
-            f"| {SIGNS[violation.level]} | {_text(result.title)}{place} "
-            f"| {_text(violation.policy)} | {_text(violation.message)} |"
+            f"| {SIGNS[violation.level]} | {escape_markdown(result.title)}{place} "
+            f"| {escape_markdown(violation.policy)} | {escape_markdown(violation.message)} |"
         )
         room -= len(line) + 1
         if room < 0:
@@ -51,5 +51,6 @@ def _table(report: Report, room: int) -> list[str]:
     return lines
 
 
-def _text(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Return a text that is no markup: no link, image, element or cell of a table."""
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from config.printable import printable
 from gatewright.outputs.yaml_text import to_yaml
 from gatewright.tools.export.native import ExportedPolicy
 from kube.resource import JsonObject
@@ -13,7 +14,7 @@ PLUGINS = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 
 def text_of(name: str, lost: Iterable[str], objects: Iterable[JsonObject]) -> str:
     """Return objects as YAML documents, with the losses as comments above the first."""
-    comments = "".join(f"# {name}: {text}\n" for text in lost)
+    comments = "".join(f"# {printable(f'{name}: {text}')}\n" for text in lost)
     return f"---\n{comments}" + "---\n".join(map(to_yaml, objects))
 
 

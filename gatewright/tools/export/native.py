@@ -42,9 +42,11 @@ def export(documents: Iterable[Document], *, static: bool = False) -> Iterator[E
     """Yield the export of each policy object and exception of a valid policy set."""
     for document in documents:
         value = document.value
-        name, kind = value["metadata"]["name"], value["kind"]
-        found = ExportedPolicy(name)
-        if kind == "PolicyException":
+        kind, metadata = value["kind"], value.get("metadata") or {}
+        found = ExportedPolicy(str(metadata.get("name") or document.where()))
+        if not metadata.get("name"):
+            found.lost.append("an object without a name is not exported")
+        elif kind == "PolicyException":
             found.lost.append("exceptions are not exported")
         elif kind.endswith("AdmissionPolicy") and value["apiVersion"] != API_VERSION:
             spec = parse(AdmissionPolicySpec, value["spec"], at="spec")

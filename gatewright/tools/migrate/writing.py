@@ -7,6 +7,7 @@ from pathlib import Path
 
 from config.printable import printable
 from gatewright.outputs import write_file
+from gatewright.outputs.markdown import escape_markdown
 from gatewright.outputs.yaml_text import to_yaml
 from gatewright.tools.migrate.conversion import Migration
 from gatewright.tools.migrate.results import ConvertedPolicy, Unconverted, slug
@@ -27,7 +28,7 @@ def files_of(found: Migration) -> dict[str, str]:
 
 def others(found: Migration) -> str:
     """Return the kinds of objects that are no policies, each with its number."""
-    return ", ".join(f"{number} {kind}" for kind, number in sorted(found.others.items()))
+    return ", ".join(f"{number} {printable(kind)}" for kind, number in sorted(found.others.items()))
 
 
 def write_files(files: dict[str, str], directory: Path) -> None:
@@ -39,10 +40,10 @@ def write_files(files: dict[str, str], directory: Path) -> None:
 
 def _file(each: ConvertedPolicy) -> str:
     value = each.origin.document.value
-    metadata = value["metadata"]
-    parts = [value["kind"], metadata.get("namespace", ""), metadata["name"]]
     if each.name.startswith("pod-security-") and value["kind"] == "Namespace":
         return "pod-security.yaml"
+    metadata = value["metadata"]
+    parts = [value["kind"], metadata.get("namespace", ""), metadata["name"]]
     return f"{slug('-'.join(filter(None, parts)))[:200]}.yaml"
 
 
@@ -57,7 +58,7 @@ def _report(found: Migration) -> Iterator[str]:
     yield f"# {count_noun(len(found.unconverted), 'rule')} not converted\n"
     yield f"Converted: {count_noun(len(found.converted), 'object')}, in the other files.\n"
     if found.others:
-        yield f"No policies, so not converted: {others(found)}.\n"
+        yield f"No policies, so not converted: {escape_markdown(others(found))}.\n"
     yield from _counts(found.unconverted)
     yield from _table("No policy is known to decide the same:", found.unconverted)
     yield from _table("Skipped, because they could not be read as policies:", found.skipped)
@@ -78,7 +79,7 @@ def _counts(rows: Sequence[Unconverted]) -> Iterator[str]:
 
 
 def _row(*cells: str) -> str:
-    return "| " + " | ".join(printable(cell).replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(escape_markdown(printable(cell)) for cell in cells) + " |"
 
 
 def _table(title: str, rows: Sequence[Unconverted]) -> Iterator[str]:

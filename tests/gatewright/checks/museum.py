@@ -223,6 +223,37 @@ REFUSED = [
         LINK,
         (".", "--fix", "--unsafe-fixes"),
     ),
+    *(
+        Exhibit(
+            f"{name} that is a link out",
+            tree(("a.yaml", POD), (at, "-> ../outside/victim.yaml")),
+            3,
+            "not written: a link out of",
+            (".", *arguments),
+        )
+        for name, at, *arguments in (
+            ("a report", "r.html", "-o", "html=r.html"),
+            (
+                "a file of exceptions",
+                "e",
+                *("--write-exceptions", "e", "--reason", "a", "--expires", "2099-01-01"),
+            ),
+        )
+    ),
+    Exhibit(
+        "a report in a directory that is a link out",
+        tree(("a.yaml", POD), ("r", "-> ../outside")),
+        3,
+        "not written: a link out of",
+        (".", "-o", "sarif=r/secret"),
+    ),
+    Exhibit(
+        "a report that is a hook of Git",
+        tree(("a.yaml", POD), ("r", "-> .git")),
+        3,
+        "not written: a link out of",
+        (".", "-o", "json=r/config"),
+    ),
     Exhibit("a manifest that is a device", tree(("a.yaml", "-> /dev/zero")), 3, LINK),
     Exhibit(
         "a manifest that is the environment", tree(("a.yml", "-> /proc/self/environ")), 3, LINK
