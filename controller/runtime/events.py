@@ -24,8 +24,9 @@ MAX_QUEUED = 1000
 MAX_KNOWN = 1024
 # Seconds after which a repetition is an event of its own; longer than the longest back-off.
 REPETITION_WINDOW = 360.0
-# Seconds until a series is written again: the API server deletes events after an hour.
-REFRESH_INTERVAL = 1800.0
+# Seconds until a series is written again. A Normal event is a change, such as Ready after a fight;
+# a Warning is repeated by retries. The API server deletes events after an hour.
+REFRESH_INTERVALS = {"Normal": 60.0, "Warning": 1800.0}
 MAX_NOTE = 1024
 
 Identity = tuple[str, ...]  # the same for all occurrences of an event
@@ -79,7 +80,7 @@ class EventRecorder:
         self._known[identity] = series
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
-        if series.count <= 2 or now - series.written >= REFRESH_INTERVAL:
+        if series.count <= 2 or now - series.written >= REFRESH_INTERVALS[event.type]:
             series.written = now
             self._queue.put_nowait((identity, series))
 

@@ -101,6 +101,20 @@ async def test_repetitions_are_a_series(
     assert len(server.requests.writes) == 3
 
 
+async def test_a_repeated_change_is_written_each_minute_at_most(
+    server: FakeApiServer, recorder: EventRecorder, clock: Clock
+) -> None:
+    """`kubectl describe` shows that an object which was fought over is ready again."""
+    ready = Event("Ready", "Thing is ready")
+    for seconds in (0, 5, 20, 90):
+        clock.now += seconds
+        recorder.record(THING, ready)
+        await written(server, recorder)
+    (event,) = server.list(EVENT)
+    assert event["series"]["count"] == 4
+    assert len(server.requests.writes) == 3
+
+
 async def test_a_series_whose_event_has_expired_is_a_new_event(
     server: FakeApiServer, recorder: EventRecorder
 ) -> None:
