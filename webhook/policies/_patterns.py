@@ -11,7 +11,7 @@ from webhook.engine.globs import MAX_MATCHED, Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation
-from webhook.policies._records import is_of_every_namespace
+from webhook.policies._records import is_made_by_kubernetes
 
 MAX_PROGRAM = 1000  # instructions of a compiled expression; [a-z]{1,1000} has 2,000
 
@@ -59,17 +59,24 @@ class OnMetadata(Params):
     def lacking(
         self, request: Request, field: str, patterns: Mapping[str, str]
     ) -> Iterator[Violation]:
-        """Yield a violation for each key that `field` lacks, or has with another value."""
+        """Yield a violation for each key that `field` lacks, or has with another value.
+
+        Objects that Kubernetes itself creates have none.
+        """
         metadata = request.fields("metadata") if self.where == "objects" else request.pod_metadata()
-        if metadata is None or is_of_every_namespace(request):
+        if metadata is None:
             return
         found = metadata.texts(field)
         for key, pattern in patterns.items():
             path, value = f"{field}[{key}]", found.get(key)
+            if value is not None and compile_pattern(pattern)(value):
+                continue
+            if is_made_by_kubernetes(request):
+                return
             if value is None:
                 like = LIKE.get(pattern, f", with a value like {pattern}")
                 rule = f"the {field.removesuffix('s')} is required{like}"
                 yield metadata.violation(path, None, rule, "add it", found="missing")
-            elif not compile_pattern(pattern)(value):
+            else:
                 must = "not be empty" if pattern == NOT_EMPTY else f"be like {pattern}"
                 yield metadata.violation(path, value, f"the value must {must}", "correct it")

@@ -8,7 +8,7 @@ from webhook.engine.look_ups import read_each
 from webhook.engine.match import meets
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation
-from webhook.policies._records import LabelRequirement, requirements
+from webhook.policies._records import DEFAULT_ROLE, LabelRequirement, requirements
 
 RuleJudge = Callable[[Fields], Iterator[Violation]]
 
@@ -22,7 +22,7 @@ CLUSTER_ADMIN = Fields(
     {
         "metadata": {
             "name": "cluster-admin",
-            "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+            "labels": dict([DEFAULT_ROLE]),
         },
         "rules": [
             {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},

@@ -1,8 +1,10 @@
 """Select records for rules: those that set a field, those that a controller owns."""
 
+import re
 from collections.abc import Iterable
 
 from webhook.engine import Fields, Request
+from webhook.engine.kinds import RBAC
 
 # Kinds that their controllers find by comparing templates.
 COPIES = ("ReplicaSet", "ReplicationController")
@@ -13,6 +15,11 @@ OF_EVERY_NAMESPACE = {
     ("ConfigMap", "openshift-service-ca.crt"),
     ("ServiceAccount", "builder"), ("ServiceAccount", "deployer"),
 }  # fmt: skip
+# Names of namespaces that Kubernetes reserves, the API server's own Service in `default`, and the
+# label of the roles and bindings that the API server keeps.
+RESERVED = re.compile("default|kube-.*")
+OF_API_SERVER = "Service", "kubernetes"
+DEFAULT_ROLE = "kubernetes.io/bootstrapping", "rbac-defaults"
 
 
 LabelRequirement = tuple[str | None, str | None, list[str]]  # key, operator, values
@@ -36,8 +43,21 @@ def having(records: Iterable[Fields], field: str) -> list[Fields]:
 
 
 def is_of_every_namespace(request: Request) -> bool:
-    """Return whether Kubernetes itself creates an object of this name in every namespace."""
-    return (request.kind, request.name) in OF_EVERY_NAMESPACE
+    """Return whether Kubernetes itself creates an object of this name in the namespace."""
+    name = request.kind, request.name
+    if name == OF_API_SERVER:
+        return request.string("metadata.namespace") == "default"
+    return name in OF_EVERY_NAMESPACE
+
+
+def is_made_by_kubernetes(request: Request) -> bool:
+    """Return whether Kubernetes itself creates this object, in each cluster or namespace."""
+    if request.kind == "Namespace":
+        return RESERVED.fullmatch(request.name) is not None
+    if request.attributes.group == RBAC:
+        label, value = DEFAULT_ROLE
+        return request.fields("metadata").texts("labels").get(label) == value
+    return is_of_every_namespace(request)
 
 
 def is_controlled(object: Fields) -> bool:

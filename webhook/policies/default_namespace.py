@@ -16,14 +16,12 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._records import is_of_every_namespace
 
 DEFAULT, FIELD = "default", "metadata.namespace"
-API = "Service", "kubernetes"
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for an object in this namespace."""
-    is_of_kubernetes = (request.kind, request.name) == API or is_of_every_namespace(request)
     # The API server sets the namespace of each object; the manifest of a file may leave it open.
-    if request.string(FIELD) == DEFAULT and not is_of_kubernetes:
+    if request.string(FIELD) == DEFAULT and not is_of_every_namespace(request):
         rule = "no objects are allowed in this namespace"
         yield request.violation(FIELD, DEFAULT, rule, "set the namespace where it belongs")
 

@@ -15,8 +15,9 @@ Fix: create another role, and bind it.
 
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.policies._rbac import BINDINGS, ROLES, is_by_kubernetes
+from webhook.policies._records import DEFAULT_ROLE
 
-LABEL, DEFAULT = "kubernetes.io/bootstrapping", "rbac-defaults"
+LABEL, DEFAULT = DEFAULT_ROLE
 PARTS = ("rules", "aggregationRule", "subjects", "roleRef")
 STAY = "default roles must not be changed"
 

@@ -6,8 +6,10 @@ A pattern is a glob (`team-*`) or a regular expression between slashes (`/[0-9]{
 it must match the whole value.
 
 Judged: every kind in the table, unless `match` names kinds; objects of controllers and the release
-Secrets of Helm too. The objects that Kubernetes itself creates in every namespace are ignored: the
-ServiceAccount `default`, the ConfigMap `kube-root-ca.crt`, and OpenShift's.
+Secrets of Helm too. The objects that Kubernetes itself creates are ignored: in every namespace the
+ServiceAccount `default`, the ConfigMap `kube-root-ca.crt`, and OpenShift's; the Service
+`kubernetes`; the namespaces `default` and `kube-*`; and the default roles and bindings (label
+`kubernetes.io/bootstrapping: rbac-defaults`).
 
 Allowed: `labels: {team: team-shop}` with `labels: {team: team-*}`.
 Denied:  the label missing, or `team: shop`.
