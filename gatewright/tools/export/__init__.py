@@ -2,8 +2,9 @@
 
 `native` writes policies and bindings, `scopes` their match constraints and conditions, `files` the
 text, and `counterparts` has the built-in policies that CEL can express: `security_rules` those of
-Pod Security, by the forms of `pod_rules`, `image_rules` those about images, and `workload_rules`
-those about other fields.
+Pod Security, by the forms of `pod_rules`, `image_rules` those about images,
+`network_rules` those about Ingresses and Services, `volume_rules` those about volumes, and
+`workload_rules` those about other fields.
 """
 
 from gatewright.tools.export.files import static_files, text_of

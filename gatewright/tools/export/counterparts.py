@@ -4,20 +4,38 @@ from collections.abc import Callable
 from typing import Any
 
 from gatewright.tools.cel_text import literal
-from gatewright.tools.export.image_rules import image_digests, image_registries, image_tags
+from gatewright.tools.export.image_rules import (
+    image_digests,
+    image_pull_policy,
+    image_registries,
+    image_tags,
+)
+from gatewright.tools.export.network_rules import (
+    external_ips,
+    ingress_hosts,
+    ingress_tls,
+    node_ports,
+)
 from gatewright.tools.export.pod_rules import (
     CelRule,
     in_user_namespaces,
     of_containers,
     on_windows,
 )
-from gatewright.tools.export.security_rules import CHECK_RULES, pod_security
+from gatewright.tools.export.security_rules import CHECK_RULES, group_ids, pod_security
+from gatewright.tools.export.volume_rules import (
+    empty_dir_size,
+    flex_volume_drivers,
+    storage_classes,
+)
 from gatewright.tools.export.workload_rules import (
+    autoscaler_bounds,
     container_counts,
     default_namespace,
-    external_ips,
-    flex_volume_drivers,
+    disruption_budgets,
+    memory_units,
     naked_pods,
+    probe_timeouts,
     probes,
     required_annotations,
     required_labels,
@@ -100,6 +118,22 @@ def _interactive(params: Any) -> list[CelRule]:
     ]
 
 
+WRITERS = "judges who asks for what, with the roles that Kubernetes creates itself"
+# Why other policies that read the object alone have no counterpart.
+NO_COUNTERPART = {
+    **dict.fromkeys(
+        (
+            "anonymous-bindings", "cluster-admin-bindings", "default-roles",
+            "interactive-sessions", "service-account-changes",
+        ),
+        WRITERS,
+    ),
+    "deprecated-apis": "judges the version that was sent, and the API server has converted the "
+    "object before; it warns of deprecated versions itself",
+    "resource-bounds": "adds up the amounts of containers, and CEL cannot add up a list",
+    "resource-ratios": "multiplies amounts, which CEL's quantities cannot",
+}  # fmt: skip
+
 COUNTERPARTS: dict[str, Counterpart] = {
     "pod-security": pod_security,
     **{
@@ -115,20 +149,31 @@ COUNTERPARTS: dict[str, Counterpart] = {
     "run-as-non-root": _exempting("run-as-non-root", in_user_namespaces),
     "run-as-user": _exempting("run-as-user", in_user_namespaces),
     "host-path-volumes": _host_paths,
+    "autoscaler-bounds": autoscaler_bounds,
     "container-counts": container_counts,
     "default-namespace": default_namespace,
+    "disruption-budgets": disruption_budgets,
+    "empty-dir-size": empty_dir_size,
     "external-ips": external_ips,
     "flex-volume-drivers": flex_volume_drivers,
+    "group-ids": group_ids,
     "image-digests": image_digests,
+    "image-pull-policy": image_pull_policy,
     "image-registries": image_registries,
     "image-tags": image_tags,
+    "ingress-hosts": ingress_hosts,
+    "ingress-tls": ingress_tls,
+    "memory-units": memory_units,
     "naked-pods": naked_pods,
+    "node-ports": node_ports,
+    "probe-timeouts": probe_timeouts,
     "probes": probes,
     "required-annotations": required_annotations,
     "required-labels": required_labels,
     "resource-requests": resource_requests,
     "service-account-tokens": service_account_tokens,
     "service-accounts": service_accounts,
+    "storage-classes": storage_classes,
     "interactive-containers": _interactive,
     "read-only-root-filesystem": _read_only,
     "replica-limits": _replica_limits,

@@ -5,7 +5,7 @@ from typing import Any
 
 from config.image_references import DEFAULT_REGISTRY, REGISTRY_ALIASES
 from gatewright.tools.cel_text import literal, negate, parenthesise
-from gatewright.tools.export.pod_rules import CelRule
+from gatewright.tools.export.pod_rules import CelRule, of_containers
 from webhook.policies._images import Registry
 
 # The grammar of references (distribution/reference), as in config/image_references.py.
@@ -20,6 +20,7 @@ REST = (
 )
 HOSTED = r"^(?:localhost|[^/@]*[.:\[A-Z][^/@]*)/"  # the first component is a registry
 ID = r"^(?:sha256:)?[0-9a-f]{64}$"  # of an image that a node has
+LATEST = r"(?:^|/)[^/:@]+$|:latest(?:@|$)"  # no tag, or this one
 END = "(?:[/:@]|$)"
 COMPONENT = "[^/:@]+"
 
@@ -149,3 +150,34 @@ def _has_tag(patterns: Any) -> str:
 def image_digests(_: Any) -> list[CelRule]:
     """Return the rules of image-digests."""
     return [are_references(), of_images("image.contains('@')", "images must be named by digest")]
+
+
+def image_pull_policy(params: Any) -> list[CelRule]:
+    """Return the rules of image-pull-policy; none if only images with some tags are judged.
+
+    The API server sets the default in what it judges; in files it may be unset.
+    """
+    if params.tags is not None:
+        return []
+    required = literal(params.required)
+    message = f"must be {params.required}"
+    of_volumes = _pulls("volume.?image.?reference", "volume.?image.?pullPolicy", required)
+    return [
+        of_containers(
+            _pulls("container.?image", "container.?imagePullPolicy", required),
+            f"imagePullPolicy: {message}",
+        ),
+        CelRule(
+            f"variables.pod.?volumes.orValue([]).all(volume, {of_volumes})",
+            f"volumes.image.pullPolicy: {message}",
+        ),
+    ]
+
+
+def _pulls(image: str, field: str, required: str) -> str:
+    """Return the test of an optional image's pull policy, with its default."""
+    name = f"{image}.orValue('')"
+    is_latest = f"{name}.matches({literal(LATEST)}) && !{name}.matches({literal(ID)})"
+    default = f"({is_latest} ? 'Always' : 'IfNotPresent')"
+    policy = f"{field}.orValue('')"
+    return f"{name} == '' || {required} == ({policy} != '' ? {policy} : {default})"

@@ -11,7 +11,7 @@ from config.documents import Document
 from config.faults import parse
 from config.schemas import resources
 from gatewright.tools.cel_text import literal
-from gatewright.tools.export.counterparts import COUNTERPARTS
+from gatewright.tools.export.counterparts import COUNTERPARTS, NO_COUNTERPART
 from gatewright.tools.export.pod_rules import used_variables
 from gatewright.tools.export.scopes import conditions, constraints
 from kube.resource import JsonObject
@@ -142,7 +142,7 @@ def _why_not(policy: Policy, params: JsonObject) -> str:
         return "looks up other objects, which CEL in the API server cannot"
     if policy.name in COUNTERPARTS:
         return "with these parameters has no equal rules in CEL"
-    return "has no equal rules in CEL"
+    return NO_COUNTERPART.get(policy.name, "is written in Python, for the webhook")
 
 
 def _constant(value: Any) -> str:

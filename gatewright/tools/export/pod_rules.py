@@ -1,8 +1,10 @@
 """Rules in CEL about pods, pod templates and their containers."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from gatewright.tools.cel_text import literal, negate, parenthesise
+from gatewright.tools.cel_text import literal, negate, parenthesise, some
 
 # `dyn`, since the API server checks the expressions for each kind, and the kinds' fields differ.
 ANY_OBJECT = "dyn(object)"
@@ -77,6 +79,11 @@ def of_contexts(test: str, message: str) -> CelRule:
         message,
         f"{names} + {literal(f': {message}')}",
     )
+
+
+def within(value: str, ranges: Iterable[Any]) -> str:
+    """Return the test that a number is in one of several ranges."""
+    return some(f"({value} >= {each.minimum} && {value} <= {each.maximum})" for each in ranges)
 
 
 def unless(condition: str, rules: list[CelRule]) -> list[CelRule]:

@@ -1,6 +1,6 @@
 """The checks of the Pod Security Standards as rules in CEL, by the names of their policies."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from gatewright.tools.cel_text import every, literal, some
@@ -12,9 +12,11 @@ from gatewright.tools.export.pod_rules import (
     of_pod,
     on_windows,
     unless,
+    within,
 )
 from webhook.policies import seccomp_profiles
 from webhook.policies._pod_security_checks import NEWEST, PodSecurityCheck, checks
+from webhook.policies._ranges import format_ranges
 
 CONTEXT = "container.?securityContext"
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
@@ -63,12 +65,8 @@ def _host_paths(params: Any) -> list[CelRule]:
     return [of_pod(test, "volumes: pods must not mount paths of the node")]
 
 
-def _within(value: str, ranges: Iterable[Any]) -> str:
-    return some(f"({value} >= {each.minimum} && {value} <= {each.maximum})" for each in ranges)
-
-
 def _host_ports(params: Any) -> list[CelRule]:
-    allowed = _within("port.hostPort", params.allowed)
+    allowed = within("port.hostPort", params.allowed)
     test = some(["port.?hostPort.orValue(0) == 0", allowed])
     each = f"container.?ports.orValue([]).all(port, {test})"
     message = "ports.hostPort: containers must not open host ports"
@@ -173,12 +171,39 @@ def _non_root(params: Any) -> list[CelRule]:
 
 
 def _user(params: Any) -> list[CelRule]:
-    id = "holder.securityContext.runAsUser"
-    test = some(["!has(holder.securityContext.runAsUser)", _within(id, params.allowed)])
-    message = f"securityContext.runAsUser: must be within {', '.join(map(str, params.allowed))}"
+    return _ids("runAsUser", params)
+
+
+def _ids(field: str, params: Any) -> list[CelRule]:
+    """Return the rules of user or group ids that the pod and its containers may set."""
+    id = f"holder.securityContext.{field}"
+    test = some([f"!has({id})", within(id, params.allowed)])
+    message = f"securityContext.{field}: must be within {format_ranges(params.allowed)}"
     rules = [of_contexts(test, message)]
     if params.required:
-        rules += on_windows([_missing("runAsUser", "must be set here or on the pod")])
+        rules += on_windows([_missing(field, "must be set here or on the pod")])
+    return rules
+
+
+def group_ids(params: Any) -> list[CelRule]:
+    """Return the rules of group-ids."""
+    rules = [] if params.run_as_group is None else _ids("runAsGroup", params.run_as_group)
+    context = "variables.pod.?securityContext"
+    # A list of no or one group, and the list of the supplemental ones.
+    groups = {
+        "fsGroup": (f"{context}.?fsGroup.optMap(id, [id]).orValue([])", params.fs_group),
+        "supplementalGroups": (
+            f"{context}.?supplementalGroups.orValue([])",
+            params.supplemental_groups,
+        ),
+    }
+    for field, (ids, group) in groups.items():
+        if group is not None:
+            must = f"securityContext.{field}: must be within {format_ranges(group.allowed)}"
+            rules.append(of_pod(f"{ids}.all(id, {within('id', group.allowed)})", must))
+            if group.required:
+                is_set = of_pod(f"{ids}.size() > 0", f"securityContext.{field}: must be set")
+                rules += on_windows([is_set])
     return rules
 
 

@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from gatewright.tools.cel_text import any_glob, glob, literal, negate
-from gatewright.tools.export.pod_rules import ANY_OBJECT, CelRule, of_containers, of_pod
+from gatewright.tools.cel_text import any_glob, glob, literal, negate, some
+from gatewright.tools.export.pod_rules import ANY_OBJECT, CelRule, of_containers, of_pod, unless
 from webhook.engine.globs import MAX_MATCHED
-from webhook.engine.kinds import POD_KINDS
-from webhook.policies._records import OF_EVERY_NAMESPACE
+from webhook.engine.kinds import POD_KINDS, RBAC
+from webhook.policies._records import DEFAULT_ROLE, OF_API_SERVER, OF_EVERY_NAMESPACE, RESERVED
+from webhook.policies.memory_units import BYTES, SMALLEST
+from webhook.policies.probe_timeouts import PROBES, SHORTEST
+from webhook.policies.probe_timeouts import RULE as SHORTER
 
 SHARED = ("cpu", "memory")
 ON_FAILURE = "variables.pod.?restartPolicy.orValue('') in ['Never', 'OnFailure']"
@@ -17,13 +20,28 @@ MIRROR = (
 
 
 def of_every_namespace() -> str:
-    """Return the test that Kubernetes itself creates the object in every namespace."""
+    """Return the test that Kubernetes itself creates an object of this name in the namespace."""
+    named = "object.kind + '/' + object.metadata.?name.orValue('')"
     names = literal([f"{kind}/{name}" for kind, name in sorted(OF_EVERY_NAMESPACE)])
-    return f"object.kind + '/' + object.metadata.?name.orValue('') in {names}"
+    of_api_server = f"{named} == {literal('/'.join(OF_API_SERVER))}"
+    in_default = "object.metadata.?namespace.orValue('') == 'default'"
+    return f"{named} in {names} || {of_api_server} && {in_default}"
+
+
+def made_by_kubernetes() -> str:
+    """Return the test that Kubernetes itself creates this object."""
+    reserved = literal(f"^(?:{RESERVED.pattern})$")
+    label, value = map(literal, DEFAULT_ROLE)
+    is_role = f"object.apiVersion.startsWith({literal(f'{RBAC}/')})"
+    return (
+        f"object.kind == 'Namespace' && object.metadata.?name.orValue('').matches({reserved}) || "
+        f"{is_role} && object.metadata.?labels[?{label}].orValue('') == {value} || "
+        f"{of_every_namespace()}"
+    )
 
 
 def _metadata(field: str, params: Any, patterns: dict[str, str]) -> list[CelRule]:
-    holder, spared, of = "object.metadata", of_every_namespace(), ""
+    holder, spared, of = "object.metadata", made_by_kubernetes(), ""
     if params.where == "pods":
         kinds = literal([kind.kind for kind in POD_KINDS if kind.pod_metadata is not None])
         holder, spared, of = "variables.template.?metadata", f"!(object.kind in {kinds})", "pods' "
@@ -178,31 +196,70 @@ def service_account_tokens(params: Any) -> list[CelRule]:
     return [CelRule(" || ".join([f"!({mounted})", *allowed]), f"{field}: {message}")]
 
 
-def flex_volume_drivers(params: Any) -> list[CelRule]:
-    """Return the rule of flex-volume-drivers."""
-    names = literal(params.allowed)
-    test = f"!has(volume.flexVolume) || volume.flexVolume.?driver.orValue('') in {names}"
-    every = f"variables.pod.?volumes.orValue([]).all(volume, {test})"
-    message = f"flexVolume drivers must be {' or '.join(params.allowed)}"
-    return [of_pod(every, f"volumes: {message if params.allowed else 'no flexVolume may be used'}")]
-
-
-def external_ips(params: Any) -> list[CelRule]:
-    """Return the rule of external-ips."""
-    ips = "object.spec.?externalIPs.orValue([])"
-    if not params.allowed:
-        return [CelRule(f"{ips}.size() == 0", "spec.externalIPs: must not be set")]
-    inside = " || ".join(
-        f"cidr({literal(network)}).containsIP(ip)" for network in map(str, params.networks)
-    )
-    message = f"spec.externalIPs: a Service may use only {', '.join(params.allowed)}"
-    return [CelRule(f"{ips}.all(ip, isIP(ip) && ({inside}))", message)]
-
-
 def default_namespace(_: Any) -> list[CelRule]:
     """Return the rule of default-namespace."""
-    own = "object.kind == 'Service' && object.metadata.?name.orValue('') == 'kubernetes'"
-    test = (
-        f"object.metadata.?namespace.orValue('') != 'default' || ({own}) || {of_every_namespace()}"
-    )
+    test = f"object.metadata.?namespace.orValue('') != 'default' || {of_every_namespace()}"
     return [CelRule(test, "metadata.namespace: no objects are allowed in this namespace")]
+
+
+def autoscaler_bounds(params: Any) -> list[CelRule]:
+    """Return the rules of autoscaler-bounds about HorizontalPodAutoscalers."""
+    lowest, least = "object.spec.?minReplicas.orValue(1)", params.minimum
+    test = f"{lowest} >= {least}" + (f" || {lowest} == 0" if params.allow_zero else "")
+    apart = f"object.spec.?maxReplicas.orValue(0) - {lowest} >= {params.spread}"
+    message = f"the bounds of autoscalers must be at least {params.spread} apart"
+    return [
+        CelRule(test, f"spec.minReplicas: autoscalers must keep at least {least} replicas"),
+        CelRule(apart, f"spec.maxReplicas: {message}"),
+    ]
+
+
+def memory_units(_: Any) -> list[CelRule]:
+    """Return the rules of memory-units."""
+    rule = f"amounts below {SMALLEST} probably have the wrong unit"
+    is_memory = some(f"name.startsWith({literal(name)})" for name in BYTES)
+    rules = []
+    for part in ("limits", "requests"):
+        amounts = f"holder.?resources.?{part}.orValue({{}})"
+        test = f"!({is_memory}) || {_is_plausible(f'{amounts}[name]')}"
+        every = f"{amounts}.all(name, {test})"
+        holders = f"([variables.pod] + variables.running).all(holder, {every})"
+        rules.append(CelRule(holders, f"resources.{part}: {rule}"))
+    plausible = f"optMap(amount, {_is_plausible('amount')}).orValue(true)"
+    of_volume = f"volume.?emptyDir.?sizeLimit.{plausible}"
+    volumes = f"variables.pod.?volumes.orValue([]).all(volume, {of_volume})"
+    return [*rules, CelRule(volumes, f"volumes.emptyDir.sizeLimit: {rule}")]
+
+
+def _is_plausible(amount: str) -> str:
+    """Return the test that an amount is 0, or not implausibly small."""
+    number, smallest = f"quantity(string({amount}))", literal(str(SMALLEST))
+    is_set = f"{number}.isGreaterThan(quantity('0'))"
+    return f"(!{is_set} || !{number}.isLessThan(quantity({smallest})))"
+
+
+def probe_timeouts(_: Any) -> list[CelRule]:
+    """Return the rules of probe-timeouts."""
+    rules = []
+    for name in PROBES:
+        timeout, period = (
+            f"container.?{name}.?{field}.orValue({default})"
+            for field, default in (("timeoutSeconds", 1), ("periodSeconds", 10))
+        )
+        test = f"{timeout} <= {SHORTEST} || {timeout} < {period}"
+        rules.append(of_containers(test, f"{name}.timeoutSeconds: {SHORTER}", ephemeral=False))
+    return rules
+
+
+def disruption_budgets(params: Any) -> list[CelRule]:
+    """Return the rules of disruption-budgets; none if the workloads are looked up."""
+    if params.workloads:
+        return []
+    fields = {"minAvailable": "^0*[1-9][0-9]{2,}%$", "maxUnavailable": "^0+%?$"}
+    message = "a budget must allow an eviction"
+    is_set = " || ".join(f"dyn(object.spec).?{field}.hasValue()" for field in fields)
+    rules = [CelRule(is_set, f"spec: {message}")]
+    for field, none in fields.items():
+        test = f"optMap(pods, string(pods).matches({literal(none)})).orValue(false)"
+        rules.append(CelRule(f"!dyn(object.spec).?{field}.{test}", f"spec.{field}: {message}"))
+    return unless("object.kind != 'PodDisruptionBudget'", rules)
