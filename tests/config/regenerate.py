@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from pydantic.fields import FieldInfo
 
 from config import crds
+from config.documents import DocumentError
 from config.schemas import METADATA, SchemaFields, TypeRules, collect, collect_demands
 from config.settings import PREFIX, Settings
 from controller.audit.metrics import AuditMetrics
@@ -52,6 +53,8 @@ CHART = "charts/gatewright"
 HEADER_OF_SETTINGS = (
     "# Generated from the command line and values.schema.json by `make manifests`; do not edit.\n"
 )
+OUTDATED = "run `make manifests`, and commit these files"
+LEFT_OVER = "delete these files: nothing generates them"
 WITHOUT_HELM = """
 config/rbac and config/manager are as they were: they are rendered from the chart by helm, which is
 not on the PATH. Only a change of the chart, or of the rights of a kind, needs them: `make helm` builds
@@ -333,20 +336,32 @@ def _set(trial: Trial) -> str | None:
     return f"gets:\n\n{pages.block(trial.expect.patched)}"
 
 
+def stale(files: dict[str, str]) -> list[str]:
+    """Return the files that are missing in the repository, or have another content there."""
+    paths = {name: ROOT / name for name in files}
+    return [
+        name
+        for name, text in files.items()
+        if not paths[name].exists() or paths[name].read_text() != text
+    ]
+
+
 def write(files: dict[str, str]) -> None:
     """Write the files, and print which are new or changed."""
-    for name, text in files.items():
+    for name in stale(files):
         path = ROOT / name
-        if not path.exists() or path.read_text() != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            print(f"wrote {name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(files[name])
+        print(f"wrote {name}")
 
 
 if __name__ == "__main__":
     write(from_types())
     write(from_values())
-    write(from_policies())
+    try:
+        write(from_policies())
+    except DocumentError as error:
+        sys.exit(f"no page of a policy without valid cases: {error}")
     write(from_code())
     if helm := found_helm():
         try:

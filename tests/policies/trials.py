@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+from config.documents import DocumentError
 from webhook.harness.cases import Trial, load_trials
 from webhook.policy_sets.catalogue import catalogue
 
@@ -17,4 +18,9 @@ def trials_of(file: Path) -> tuple[Trial, ...]:
 
 def trials_of_policy(name: str) -> tuple[Trial, ...]:
     """Return the trials of a built-in policy."""
-    return trials_of(Path(__file__).with_name(f"{name.replace('-', '_')}.yaml"))
+    file = Path(__file__).with_name(f"{name.replace('-', '_')}.yaml")
+    if not file.exists():
+        raise DocumentError(
+            f"tests/policies/{file.name} is missing; write the cases of {name} there"
+        )
+    return trials_of(file)
