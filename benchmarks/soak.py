@@ -22,6 +22,7 @@ from benchmarks.cluster import Running, cluster
 from benchmarks.idle import HOME, registering_processes
 from benchmarks.measured import cpu_seconds, megabytes, progress
 from benchmarks.policies import DEPLOYMENT, NAMESPACE, create, deployment, in_turn
+from benchmarks.stops import measured_stops
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError, Forbidden
@@ -222,8 +223,13 @@ async def run(options: argparse.Namespace) -> bool:
     ):
         place.plane.create_namespace(HOME)
         with registering_processes(place) as processes:
-            async with Client(await load(place.plane.kubeconfig)) as client:
-                return await soak(client, processes, options)
+            pages = {each.pid: each.health for each in processes.values()}
+            with measured_stops(pages) as stops:
+                async with Client(await load(place.plane.kubeconfig)) as client:
+                    is_good = await soak(client, processes, options)
+            for name, stop in zip(processes, stops, strict=True):
+                print(f"{name}: longest stop of the loop {stop:.0f} ms")
+            return is_good
 
 
 def main() -> None:
