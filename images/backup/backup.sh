@@ -64,6 +64,7 @@ else
     doing="connecting to the database"
     connect
     files >"$scratch/files"
+    [ -s "$scratch/files" ] || fail "there is no database that $SOURCE_USERNAME may see"
     : >"$sums"
     while IFS= read -r file; do
         upload "$file" </dev/null

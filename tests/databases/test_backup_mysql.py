@@ -104,3 +104,19 @@ def test_wrong_credentials_are_reported_without_the_secret(nightly: BackupPod) -
         "Access denied for user 'keeper'@'127.0.0.1' (using password: YES)\n",
     )
     assert "n0t-it" not in refused.printed
+
+
+def test_a_user_who_sees_no_database_has_no_backup(
+    server: MariaDB, store: ObjectStore, nightly: BackupPod
+) -> None:
+    """A backup of nothing is a failure, which deletes no older backup."""
+    server.query("CREATE USER blind@'127.0.0.1' IDENTIFIED BY 'open'")
+    nightly.secrets["login"] = {"username": "blind", "password": "open"}
+    old = f"{nightly.folder}20240101T020000Z-x/SHA256SUMS"
+    store.put(old)
+    made = nightly.make()
+    assert (made.code, made.word) == (
+        1,
+        "failed while connecting to the database: there is no database that blind may see\n",
+    )
+    assert store.names(old) == [""]
