@@ -12,7 +12,7 @@ from tests.source.test_names import ROOT
 PAGES = ("docs/architecture.md", "CONTRIBUTING.md")
 TOP = "gatewright|controller|webhook|kube|config|certs|charts|plugins|benchmarks|tests|docs"
 FILE = re.compile(r"`([\w/]+\.py)`")  # `turns.py`
-PATH = re.compile(rf"\b((?:{TOP})(?:/[\w-]+)+(?:\.\w+)?)\b(?!/<)")  # webhook/review
+PATH = re.compile(rf"\b((?:{TOP})(?:/[\w-]+)+(?:\.\w+)?)\b(?!/<|\*)")  # webhook/review, no glob
 FOLDER = re.compile(r"(?<![\w/.>-])([a-z_]+/)(?=[\s`])")  # `library/`
 MEMBER = re.compile(r"`([a-z_]+)\.(?!py`|txt`|toml`)(\w+)`")  # `admission.handle`
 # A policy and a kind that a reader of CONTRIBUTING.md adds.
