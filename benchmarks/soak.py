@@ -33,6 +33,7 @@ CLUSTER_POLICY, TENANTS, EXCEPTION = RESOURCES
 WEBAPP = Resource("example.com", "v1", "webapps", "WebApp")
 TOO_MANY, MAXIMUM = 100, 50  # replicas of a denied Deployment, and what the unchanged policy allows
 CHANGE_EVERY = 2.0  # seconds
+IN_FLIGHT = 40  # reviews
 REPORT_EVERY = 60.0  # seconds
 FOLLOWS_WITHIN = 300.0  # seconds from the last change of a WebApp to its Deployment
 POLICIES = 50  # of each sort, that change
@@ -101,12 +102,21 @@ async def review(client: Client, namespace: str, *, is_bad: bool, answers: Answe
 async def keep_reviewing(
     client: Client, namespaces: int, rate: float, answers: Answers, chance: random.Random
 ) -> None:
-    """Send reviews at a rate, at random in all namespaces."""
+    """Send reviews at a rate, at random in all namespaces; less often while IN_FLIGHT wait.
+
+    All requests are the administrator's, whom the API server exempts from priority and fairness:
+    beyond its capacity, those of the controller's Lease would wait as well.
+    """
+    free = asyncio.Semaphore(IN_FLIGHT)
     async with asyncio.TaskGroup() as running:
         following = time.monotonic()
         for number in count():
             place = f"ns-{chance.randrange(namespaces)}"
-            running.create_task(review(client, place, is_bad=number % 4 == 0, answers=answers))
+            await free.acquire()
+            task = running.create_task(
+                review(client, place, is_bad=number % 4 == 0, answers=answers)
+            )
+            task.add_done_callback(lambda _: free.release())
             following = max(following + 1 / rate, time.monotonic() - 1)
             await asyncio.sleep(max(0.0, following - time.monotonic()))
 
