@@ -1,6 +1,7 @@
 """The findings of doctor: the request that fails, the severity, and the smallest fix."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from gatewright.tools.doctor.state import Registered
 
 CRITICAL, WARNING, NOTE = "critical", "warning", "note"
 LEVELS_OF_HARM = (CRITICAL, WARNING, NOTE)
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]*")  # what a cluster has, and no option of kubectl
 MAX_NAMES = 4  # names that one message lists
 ObjectPatch = tuple[Mapping[str, Any], ...]
 
@@ -69,14 +71,20 @@ def patch_commands(changes: Iterable[tuple[Registered, ObjectPatch]]) -> str:
     for change, patch in changes:
         first, before = patches.get(change.configuration.title, (change, ()))
         patches[change.configuration.title] = first, before + patch
-    return " && ".join(patch_command(e.configuration, patch) for e, patch in patches.values())
+    commands = [patch_command(e.configuration, patch) for e, patch in patches.values()]
+    return " && ".join(filter(None, commands))
 
 
 def kubectl(verb: str, subject: ClusterObject, *options: str, kind: str = "") -> str:
-    """Return a kubectl command about an object, or one of another kind with the same name."""
-    space = subject.metadata.namespace
+    """Return a kubectl command about an object, or one of another kind with the same name.
+
+    There is none if a file has a name that no cluster has: `--all` would be an option.
+    """
+    space, name = subject.metadata.namespace, subject.metadata.name
+    if not all(map(NAME.fullmatch, (space or name, name))):
+        return ""
     within = ("--namespace", space) if space else ()
-    named = (kind or subject.kind.lower(), subject.metadata.name)
+    named = (kind or subject.kind.lower(), name)
     return shlex.join(("kubectl", *verb.split(), *named, *within, *options))
 
 

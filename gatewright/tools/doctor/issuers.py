@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from config.api.meta import ObjectMeta
 from gatewright.tools.doctor.callers import Caller
-from gatewright.tools.doctor.hazards import kubectl
+from gatewright.tools.doctor.hazards import NAME, kubectl
 from gatewright.tools.doctor.models import ClusterObject, TlsSecret
 from gatewright.tools.doctor.state import ClusterState
 
@@ -54,7 +54,9 @@ def renewal(
     if service and KYVERNO in subject.labels.items():
         names = [f"{service.server_name}.kyverno-tls-{part}" for part in ("ca", "pair")]
         words = ("kubectl", "delete", "secret", *names, "--namespace", service.namespace)
-        return "delete Kyverno's Secrets, so that it issues them again", shlex.join(words)
+        is_named = all(map(NAME.fullmatch, (*names, service.namespace)))
+        fix = "delete Kyverno's Secrets, so that it issues them again"
+        return fix, shlex.join(words) if is_named else ""
     if workloads and GATEKEEPER in subject.labels.items():
         fix = "restart Gatekeeper, which issues its certificate when it starts"
         return fix, kubectl("rollout restart", workloads[0])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from config.printable import printable
 from gatewright.outputs import (
     InputProblem,
     PolicyInfo,
@@ -85,7 +86,7 @@ def report(
         "doctor",
         results,
         tuple(problems),
-        notes=(*notes, *note_unjudged(state)),
+        notes=(*notes, *map(printable, note_unjudged(state))),
         policies=infos,
         unlisted=frozenset({"ok", "not judged"}),
     )
@@ -121,7 +122,7 @@ def _result(
         violations=tuple(
             ReportedViolation(
                 policy=finding.check,
-                message=f"{finding.message}. Fix: {_once(finding, findings[:at])}",
+                message=printable(f"{finding.message}. Fix: {_once(finding, findings[:at])}"),
                 level=LEVELS[finding.level],
                 action=finding.level,
                 path=finding.path,
@@ -129,7 +130,7 @@ def _result(
                 severity=SEVERITIES[finding.level],
                 category=CATEGORY,
                 rule=CHECKS[finding.check],
-                fix=finding.remedy,
+                fix=printable(finding.remedy),
                 patch=finding.patch,
             )
             for at, finding in enumerate(findings)

@@ -196,9 +196,9 @@ class ClusterState:
         service = self.service(reference)
         if service is None or not service.selector:
             return []
-        return self.select_workloads(
-            reference.namespace, LabelSelector(match_labels=service.selector)
-        )
+        wanted = service.selector.items()
+        labelled = (self._labelled.get((reference.namespace, *item), []) for item in wanted)
+        return [each for each in min(labelled, key=len) if wanted <= each.labels.items()]
 
     def select_workloads(self, namespace: str, selector: LabelSelector) -> list[ServingWorkload]:
         """Return the workloads in a namespace whose pods a selector selects."""

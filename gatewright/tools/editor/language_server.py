@@ -145,7 +145,7 @@ class EditorSession:
         assert self.policies is not None
         here = [each.violation for _, each in self.shown.get(uri, ()) if each.line == line]
         texts = [
-            f"**{finding.policy or 'gatewright'}**: {finding.message}\n\n"
+            f"**{finding.policy or 'gatewright'}**: {_as_text(finding.message)}\n\n"
             f"{self.policies.page(finding)}"
             for finding in here
         ]
@@ -235,6 +235,14 @@ def language_server(make_policies: MakePolicies) -> LanguageServer:
         # pygls sets attributes on functions, which bound methods do not allow.
         server.feature(feature, options)(partial(work))
     return server
+
+
+def _as_text(message: str) -> str:
+    """Return a message without Markdown's links, images and elements, which names may contain.
+
+    An editor would load an image when it shows the message.
+    """
+    return " ".join(message.split()).replace("](", "]\\(").replace("<", "\\<")
 
 
 def _diagnostic(

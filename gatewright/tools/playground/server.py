@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
+from urllib.parse import urlsplit
 
 import orjson
 from aiohttp import web
@@ -21,10 +22,11 @@ from config.presets import presets
 from gatewright.tools.playground.case import case_of
 from gatewright.tools.playground.draft import Draft, JudgedDraft
 from webhook.policy_sets.policy_set import PolicySetError
-from webhook.server.requests import DEADLINE_SHARE, DEFAULT_SECONDS, MAX_BODY
+from webhook.server.requests import DEADLINE_SHARE, DEFAULT_SECONDS
 from webhook.server.turns import Turns
 
 HERE = files("gatewright.tools.playground")
+MAX_DRAFT = 1 << 20  # bytes, which take a few seconds at most; etcd stores objects of 1.5 MiB
 SECONDS = DEFAULT_SECONDS * DEADLINE_SHARE
 SECURITY = {
     "Cache-Control": "no-store",
@@ -38,7 +40,7 @@ Work = Callable[[Draft, datetime], Mapping[str, str]]
 def application(host: str, policies: str) -> web.Application:
     """Return the pages for a listener on `host`; `policies` is the initial policy set."""
     turns = Turns()
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[_guard(host)])
+    app = web.Application(client_max_size=MAX_DRAFT, middlewares=[_guard(host)])
     app.add_routes(
         [
             web.get("/", _page()),
@@ -69,6 +71,9 @@ def _guard(host: str) -> Middleware:
     async def guard(request: web.Request, handler: HttpHandler) -> web.StreamResponse:
         if not is_own(host, request.headers.get("Host", "")):
             return _problem(421, "this server is known as localhost, not by the name in Host")
+        origin = request.headers.get("Origin")
+        if origin is not None and not is_own(host, urlsplit(origin).netloc):
+            return _problem(403, "a page of another site may not ask this server")
         try:
             response = await handler(request)
         except web.HTTPException as error:
@@ -120,7 +125,7 @@ def _handle_post(turns: Turns, work: Work) -> HttpHandler:
         except TimeoutError:
             return _problem(503, f"judging takes longer than {SECONDS:g} s, the limit of a webhook")
         except web.HTTPRequestEntityTooLarge:
-            return _problem(413, f"a draft has at most {MAX_BODY} bytes")
+            return _problem(413, f"a draft has at most {MAX_DRAFT} bytes")
         except (FaultsError, ValueError) as error:
             return _problem(400, f"not a draft: {error}")
         return web.json_response(result)

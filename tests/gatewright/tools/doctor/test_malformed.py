@@ -141,3 +141,27 @@ def test_the_message_names_object_field_and_value_and_the_rest_is_judged(tmp_pat
         "Deployment a cannot be read: spec.template: 7: should be an object",
         "Secret guard/guard cannot be read: data: should be an object",
     ]
+
+
+@pytest.mark.parametrize("name", ["--all", "-n x --all", "a\nkubectl delete ns x", "a;b", "$(a)"])
+def test_a_name_that_no_cluster_has_is_in_no_command(name: str, tmp_path, capsys) -> None:
+    """A file may have it: it could be an option of kubectl, or a line of its own."""
+    objects = copy.deepcopy(
+        [configuration(webhook(rules=[EVERYTHING], sideEffects="Some")), *BACKEND]
+    )
+    for each in objects:
+        each["metadata"] |= {"name": name, "namespace": name}
+    for each in objects[0]["webhooks"]:
+        each["clientConfig"]["service"] |= {"name": name, "namespace": name}
+    objects += [BACKEND[0] | {"kind": "Service", "spec": {"selector": {name: name}}}]
+    file = tmp_path / "a.yaml"
+    file.write_text("\n---\n".join(map(json.dumps, objects)))
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", str(file)])
+    out = capsys.readouterr().out
+    assert ended.value.code == 1
+    assert "Fix: " in out
+    assert [line for line in out.splitlines() if line.strip().startswith("kubectl ")] == []
+
+
+EVERYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}

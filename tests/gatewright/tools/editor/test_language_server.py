@@ -148,6 +148,29 @@ async def test_a_hover_has_the_violation_and_its_policy(tmp_path):
         assert await desk.hover("shop.yaml", 0) == ""
 
 
+async def test_a_name_is_no_image_or_link_in_a_hover(tmp_path):
+    """An editor would load the image."""
+    async with editor(tmp_path, policies=["baseline"]) as desk:
+        (shown,) = await desk.open("a.yaml", POD_WITH_LINK)
+        assert "](https://evil.example/a.png)" in shown.message
+        begin = shown.range.start
+        text = await desk.hover("a.yaml", begin.line, begin.character)
+        assert "evil.example" in text
+        assert "](https" not in text
+
+
+POD_WITH_LINK = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - name: "![a](https://evil.example/a.png)"
+    image: a
+    securityContext: {privileged: true}
+"""
+
+
 async def test_policy_sets_are_completed_and_explained(tmp_path):
     """Completion follows the schema, with the parameters of the named policy."""
     text = "kind: ClusterAdmissionPolicy\nspec:\n  policy: replica-limits\n  params:\n    m\n"

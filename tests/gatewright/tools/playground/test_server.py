@@ -1,6 +1,7 @@
 """The playground's server: answers and rejected requests."""
 
 import asyncio
+import gzip
 import io
 import re
 import signal
@@ -11,10 +12,9 @@ import pytest
 
 from config.presets import presets
 from gatewright.cli import main
-from gatewright.tools.playground.server import application, is_own
+from gatewright.tools.playground.server import MAX_DRAFT, application, is_own
 from tests.gatewright.started import COMMAND
 from tests.gatewright.tools.playground.drafts import SAID, fields
-from webhook.server.requests import MAX_BODY
 
 
 @pytest.fixture
@@ -68,9 +68,15 @@ async def test_incomplete_text_is_a_problem_and_no_http_error(page):
             "not a draft: str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)",
         ),
         (b"[]", {}, 400, "not a draft: []: should be an object"),
-        (b" " * (MAX_BODY + 1), {}, 413, "a draft has at most 8388608 bytes"),
+        (b" " * (MAX_DRAFT + 1), {}, 413, "a draft has at most 1048576 bytes"),
+        (
+            gzip.compress(b" " * (MAX_DRAFT + 1)),
+            {"Content-Encoding": "gzip"},
+            413,
+            "a draft has at most 1048576 bytes",
+        ),
     ],
-    ids=["form", "half", "bytes", "list", "large"],
+    ids=["form", "half", "bytes", "list", "large", "packed"],
 )
 async def test_rubbish_is_refused_with_a_reason(page, body, headers, status, problem):
     """The page shows the reason."""
@@ -101,6 +107,22 @@ async def test_a_foreign_name_is_refused(page):
     """The request is rejected before its body is read."""
     answer = await page.post("/review", json=fields(), headers={"Host": "evil.example"})
     assert answer.status == 421
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:8500", 200),
+        ("http://localhost:8500", 200),
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("http://127.0.0.1.evil.example", 403),
+    ],
+)
+async def test_pages_of_other_sites_are_refused(page, origin, status):
+    """A browser sends the origin of the page that asks."""
+    answer = await page.post("/review", json=fields(), headers={"Origin": origin})
+    assert answer.status == status
 
 
 async def test_a_review_ends_in_time(page, monkeypatch):
