@@ -108,13 +108,16 @@ async def there(api: ApiServer, kind: str, number: str) -> JsonObject | str:
 def decoded(object: JsonObject) -> JsonObject:
     """Return a custom object as the API server reads the result of a patch of it.
 
-    It drops labels, annotations and finalizers that are not all texts; null is an empty text.
+    It drops labels, annotations and finalizers that are not all texts; null is an empty text. A
+    created object has no deletionTimestamp, whatever text a mutation sets.
     """
     metadata = object.get("metadata")
     if not isinstance(metadata, dict):
         return object
     kept = {}
     for key, value in metadata.items():
+        if key == "deletionTimestamp":
+            continue
         items = value.values() if isinstance(value, dict) else value
         is_listed = key in ("labels", "annotations", "finalizers")
         if not is_listed or (
