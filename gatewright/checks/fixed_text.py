@@ -64,7 +64,9 @@ class FixedText:
     def _queue(self, fixes: Iterable[DocumentFix]) -> int:
         """Queue the changes that the text can have; return the number of others."""
         places = {each.place(): index for index, each in enumerate(self._documents)}
-        is_same = dict[int, bool]()  # of each document: whether the text has its very values
+        # By the id of a rendered document, of which several may be one text: whether that has its
+        # very values.
+        is_same = dict[int, bool]()
         lists = set[tuple[int, FieldPath]]()  # that get new items
         known = set[tuple[int, bytes]]()
         left_out = 0
@@ -72,13 +74,13 @@ class FixedText:
             index = places[document.place()]
             own = self._documents[index].value
             path = _steps(operation["path"], document.value)
-            if index not in is_same:
-                is_same[index] = document.value == own
+            if id(document) not in is_same:
+                is_same[id(document)] = document.value == own
             if operation["op"] == "insert" and isinstance(path[-1], int):
                 written = _appended_path(path, document.value, own)
                 lists.add((index, path[:-1]))
             else:
-                written = path if is_same[index] else written_path(path, document.value, own)
+                written = path if is_same[id(document)] else written_path(path, document.value, own)
             if written is None:
                 left_out += 1
                 continue

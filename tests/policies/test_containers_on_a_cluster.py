@@ -66,7 +66,6 @@ BOTH: list[dict[str, Any]] = [  # denied by both, or allowed
     {"securityContext": {"appArmorProfile": {"type": "Localhost"}}},
     {"securityContext": {"appArmorProfile": {"type": "Localhost", "localhostProfile": "x"}}},
     {"securityContext": {"appArmorProfile": {"type": "RuntimeDefault", "localhostProfile": "x"}}},
-    {"image": "a b"},
     {"env": [{"name": "A", "value": "1"}, {"name": "a b"}, {"name": "1"}]},
     {"env": [{"name": ""}]},
     {"env": [{"name": "A=B"}]},
@@ -88,9 +87,10 @@ BOTH: list[dict[str, Any]] = [  # denied by both, or allowed
     {"securityContext": {"windowsOptions": {"hostProcess": True}}},
 ]
 STRICTER: list[dict[str, Any]] = [
-    {"image": " nginx"},
+    {"image": " nginx"},  # the API server denies the pods
     {"image": "nginx\n"},
-]  # the API server denies the pods
+    {"image": "a b"},  # no kubelet can parse it
+]
 LOOSER: list[dict[str, Any]] = [  # the condition Ready has the API server's message
     {"securityContext": {"seccompProfile": {"type": "Localhost", "localhostProfile": "../x"}}},
     {"securityContext": {"procMount": "Unmasked"}},
