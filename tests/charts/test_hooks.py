@@ -125,7 +125,7 @@ def test_the_test_pod_calls_the_installed_services(render) -> None:
 
 @pytest.mark.long
 def test_the_test_pod_detects_a_missing_webhook(tmp_path: Path) -> None:
-    """A webhook that answers passes; a missing one fails."""
+    """A webhook that answers passes, also if its endpoint is there late; a missing one fails."""
     with pytest.raises(SystemExit) as ended:
         main(["certs", str(tmp_path)])
     assert ended.value.code == 0
@@ -143,13 +143,16 @@ def test_the_test_pod_detects_a_missing_webhook(tmp_path: Path) -> None:
         f"{webhook.url}/validate",
         webhook.metrics_url,
     ]
+    called = subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         webhook.start()
-        well = subprocess.run(script, capture_output=True, text=True, timeout=30)
-        assert (well.returncode, well.stdout.splitlines()) == (
+        printed, errors = called.communicate(timeout=60)
+        assert (called.returncode, printed.splitlines()) == (
             0,
             [f"{url}: 200" for url in script[2:]],
-        ), well.stderr
+        ), errors
     finally:
         webhook.close()
-    assert subprocess.run(script, capture_output=True, timeout=30).returncode == 1
+    missing = subprocess.run(script, capture_output=True, text=True, timeout=60)
+    assert missing.returncode == 1
+    assert missing.stderr.startswith(f"{script[2]}: ")
