@@ -6,11 +6,13 @@ line (`::error::`), GitHub, Azure and TeamCity those anywhere in it (`##[add-pat
 
 import re
 
-_MARK = r"|##(?=\w*\[)"  # begins a command of a CI anywhere in a line
+COMMAND_MARK = r"##(?=\w*\[)"  # begins a command of a CI anywhere in a line
 # Characters that move the cursor, end a line, start a terminal escape or change text direction.
-_UNPRINTABLE = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]{_MARK}")
+_UNPRINTABLE = re.compile(
+    rf"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]|{COMMAND_MARK}"
+)
 _BUT_LINES = re.compile(
-    rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]{_MARK}"
+    rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]|{COMMAND_MARK}"
 )
 _COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
 

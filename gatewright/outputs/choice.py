@@ -15,7 +15,7 @@ import click
 
 from config.documents import DocumentError
 from config.faults import did_you_mean
-from config.printable import printable, printable_lines
+from config.printable import COMMAND_MARK, printable, printable_lines
 from gatewright.checks.checked_tree import CheckedTree
 from gatewright.console.terminal import columns, complain, has_colours
 from gatewright.outputs import table
@@ -23,7 +23,7 @@ from gatewright.outputs.results import FAIL_AT, Report
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 EXACT = ("json", "sarif")  # formats with their own escapes
-MARK = re.compile(r"##(?=\w*\[)")  # begins a command of a CI
+MARK = re.compile(COMMAND_MARK)
 MAX_NOTES = 50  # limit for tables; JSON lists all
 # Environment variable: the Markdown file of a GitHub Actions step.
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"

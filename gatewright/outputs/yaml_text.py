@@ -9,11 +9,13 @@ from typing import Any
 
 import yaml
 
+from config.printable import COMMAND_MARK
 from config.yaml_scalars import ScalarError, resolve
 
 # As in config.printable, and what a fold could move to the beginning of a line.
-UNSAFE = re.compile(r"[\x85\u2028-\u202e\u2066-\u2069]|##(?=\w*\[)|(?:^|\s)::")
-ESCAPED = re.compile(r"[\x85\u2028-\u202e\u2066-\u2069]|##(?=\w*\[)|^\s*::", re.MULTILINE)
+_UNSAFE_CHARACTERS = r"[\x85\u2028-\u202e\u2066-\u2069]"
+UNSAFE = re.compile(rf"{_UNSAFE_CHARACTERS}|{COMMAND_MARK}|(?:^|\s)::")
+ESCAPED = re.compile(rf"{_UNSAFE_CHARACTERS}|{COMMAND_MARK}|^\s*::", re.MULTILINE)
 
 
 class Written(yaml.SafeDumper):
