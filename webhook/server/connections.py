@@ -25,9 +25,9 @@ log = logging.getLogger("gatewright.webhook")
 class ServerConfig:
     """The address and the limits of connections.
 
-    At shutdown the server continues until no client has opened a connection for `linger_seconds`,
-    since clients do until its endpoint is removed everywhere, and all connections have closed, each
-    with its next answer; after `grace_seconds` it closes the idle ones.
+    At shutdown the server continues until no client has opened a connection for `linger_seconds`
+    (clients open new ones until every node has removed its endpoint) and all connections have
+    closed, each with its next answer. After `grace_seconds` it closes the idle ones.
     """
 
     host: str | None = None
