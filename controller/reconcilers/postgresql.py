@@ -107,7 +107,7 @@ def _steps(
     *,
     missing: str,
 ) -> tuple[Step, ...]:
-    version, is_final = upgrade.version, upgrades.confirmed(database, observed)
+    version, is_final = upgrade.version, upgrades.is_final(database, observed)
     secrets, job = roles.secrets(database), roles.job(database, observed, version)
     instances = stateful_set(database, observed, version, upgrade.replicas, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)

@@ -60,17 +60,17 @@ class Upgrade(NamedTuple):
 
 def data_version(database: PostgreSQL, observed: Observed, stored: Volumes) -> str:
     """Return the version of the data: what an upgrade recorded, or else what its claims say."""
-    recorded = _recorded(database, observed, patroni.VERSION)
+    recorded = _read_version(database, observed, patroni.VERSION)
     labelled = stored.template["metadata"]["labels"].get(VERSION, database.spec.version)
     return recorded or str(labelled)
 
 
 def previous_version(database: PostgreSQL, observed: Observed) -> str | None:
     """Return the version before the last upgrade, whose data is kept."""
-    return _recorded(database, observed, patroni.PREVIOUS_VERSION)
+    return _read_version(database, observed, patroni.PREVIOUS_VERSION)
 
 
-def _recorded(database: PostgreSQL, observed: Observed, key: str) -> str | None:
+def _read_version(database: PostgreSQL, observed: Observed, key: str) -> str | None:
     """Return a version in Patroni's state, which a superuser of the database may write, too."""
     stored = patroni.find_endpoints(database, observed, patroni.stores(database)[0])
     value = ((stored or {"metadata": {}})["metadata"].get("annotations") or {}).get(key)
@@ -90,7 +90,7 @@ def upgrade_of(database: PostgreSQL, observed: Observed, stored: Volumes) -> Upg
     data, previous = data_version(database, observed, stored), previous_version(database, observed)
     version, replicas = database.spec.version, database.spec.replicas
     if version == data or not is_allowed(database, data, previous):
-        return _settled(database, observed, data, previous)
+        return _keep_version(database, observed, data, previous)
     if version == previous:
         back = f"going back to PostgreSQL {version}"
         return _switch(database, observed, data, [], "GoingBack", back)
@@ -105,11 +105,11 @@ def upgrade_of(database: PostgreSQL, observed: Observed, stored: Volumes) -> Upg
             note = f"{checking}: {tried.message}" if tried and tried.message else checking
             return Upgrade(data, replicas, writes, "Checking", note, is_done=False)
         if tried.state == "Failed":
-            return _failed(Upgrade(data, replicas, writes, "CheckFailed"), tried, data)
+            return _report_failure(Upgrade(data, replicas, writes, "CheckFailed"), tried, data)
         made = jobs.result_of(database, observed, upgrade)
         if made is not None and made.state == "Failed":
             writes.append(CreateOnly(upgrade, origin=jobs.origin_of(database)))
-            return _failed(Upgrade(data, replicas, writes, "UpgradeFailed"), made, data)
+            return _report_failure(Upgrade(data, replicas, writes, "UpgradeFailed"), made, data)
         if not _is_stopped(database, observed):
             fewer = _fewer(database, observed)
             note = f"stopping PostgreSQL {data}, the first instance last: {fewer} left"
@@ -127,7 +127,9 @@ def upgrade_of(database: PostgreSQL, observed: Observed, stored: Volumes) -> Upg
     return _switch(database, observed, data, writes, "Starting", starting)
 
 
-def _settled(database: PostgreSQL, observed: Observed, data: str, previous: str | None) -> Upgrade:
+def _keep_version(
+    database: PostgreSQL, observed: Observed, data: str, previous: str | None
+) -> Upgrade:
     """Return what runs while no version changes: all instances, with the version of the data."""
     writes, replicas = jobs.delete_stale(database, observed, []), database.spec.replicas
     if previous is None:
@@ -153,11 +155,11 @@ def _was_done(database: PostgreSQL) -> bool:
     )
 
 
-def confirmed(database: PostgreSQL, observed: Observed) -> bool:
+def is_final(database: PostgreSQL, observed: Observed) -> bool:
     """Return whether the way back is given up: all instances run the later version."""
     is_kept = previous_version(database, observed) is not None
-    is_final = database.spec.major_upgrade == "Final"
-    return is_kept and is_final and _all_ready(database, observed, database.spec.replicas)
+    is_asked = database.spec.major_upgrade == "Final"
+    return is_kept and is_asked and _all_ready(database, observed, database.spec.replicas)
 
 
 def _switch(
@@ -175,7 +177,7 @@ def _switch(
     return Upgrade(data, 0, writes, reason, f"{message}: stopping {data}", is_done=False)
 
 
-def _failed(planned: Upgrade, attempt: Run, data: str) -> Upgrade:
+def _report_failure(planned: Upgrade, attempt: Run, data: str) -> Upgrade:
     message = (
         f"{attempt.message or attempt.otherwise}: PostgreSQL {data} runs on. Correct the cause and "
         f"delete job/{attempt.job} to try again, or set spec.version back to {data}"

@@ -88,9 +88,11 @@ class Renderer:
         while self._waiting and len(self._started) < AHEAD:
             file, tree = self._waiting.popleft()
             render = self._render if file.name == CHART else self._build
-            self._started[file] = self._pool.submit(self._bounded, render, file.parent, tree)
+            self._started[file] = self._pool.submit(
+                self._render_within_limits, render, file.parent, tree
+            )
 
-    def _bounded(
+    def _render_within_limits(
         self,
         render: Callable[[Path, CheckedTree], RenderedText],
         directory: Path,

@@ -1,4 +1,4 @@
-"""One name, one meaning: a class name is defined once, and a loop variable says what it holds."""
+"""One name, one meaning: a class is defined once, a function is a verb, a variable what it holds."""
 
 import ast
 import tomllib
@@ -9,6 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# fmt: off
+PARTICIPLES = {
+    "begun", "bound", "built", "chosen", "done", "drawn", "found", "given", "gone", "held",
+    "hidden", "kept", "known", "left", "lost", "made", "meant", "said", "seen", "sent",
+    "shown", "taken", "thrown", "told", "written",
+}
+# fmt: on
+PUBLIC = {
+    "controller/reconcilers/labels.py: inherited",  # gatewright.kind's
+    "controller/runtime/workqueue.py: done",  # client-go's Done
+    "webhook/engine/violation.py: shown",  # gatewright.policy's
+}
 
 
 def packages() -> list[str]:
@@ -80,3 +92,29 @@ def test_a_loop_variable_says_what_it_holds(modules: list[tuple[str, ast.Module]
         if isinstance(name, ast.Name) and name.id in ("each", "found")
     ]
     assert unnamed == []
+
+
+def is_participle(name: str) -> bool:
+    """Return whether a name is a participle alone, such as `parsed`, `_written`."""
+    word = name.strip("_")
+    return word in PARTICIPLES or (
+        word.endswith("ed") and not word.endswith("eed") and "_" not in word
+    )
+
+
+def is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a function is read as an attribute, whose name is no verb."""
+    return any("property" in ast.unparse(decorator) for decorator in function.decorator_list)
+
+
+def test_a_function_is_a_verb(modules: list[tuple[str, ast.Module]]) -> None:
+    """Such as `parse` or `render_all`; a participle alone (`parsed`) does not say what it does."""
+    participles = {
+        f"{path}: {function.name}"
+        for path, module in modules
+        for function in ast.walk(module)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and is_participle(function.name)
+        and not is_property(function)
+    }
+    assert participles == PUBLIC

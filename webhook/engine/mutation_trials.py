@@ -59,7 +59,7 @@ class FilledObject:
         if all(operation["op"] == "add" for operation in operations):
             return NOTHING_REMOVED
         return Removed(
-            frozenset({*_marked(before, "")}.difference(_marked(object, ""))),
+            frozenset({*_marked_paths(before, "")}.difference(_marked_paths(object, ""))),
             frozenset(dict(_leaves(before, "")).keys() - dict(_leaves(object, "")).keys()),
         )
 
@@ -186,18 +186,18 @@ def _mark(value: Any) -> None:
             item.append({**_copy(item[0]), "name": MARK})
 
 
-def _marked(value: Any, path: str) -> Iterator[str]:
+def _marked_paths(value: Any, path: str) -> Iterator[str]:
     """Yield the paths of the maps and lists with the mark, at and below a path."""
     if isinstance(value, dict):
         if MARK in value:
             yield path
         for name, item in value.items():
-            yield from _marked(item, entry(path, name) if path else name)
+            yield from _marked_paths(item, entry(path, name) if path else name)
     elif _is_named(value):
         for item in value:
             if item["name"] == MARK:
                 yield path
-            yield from _marked(item, f"{path}[name={item['name']}]")
+            yield from _marked_paths(item, f"{path}[name={item['name']}]")
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

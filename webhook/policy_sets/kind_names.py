@@ -74,7 +74,7 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
     # A custom group can end like one of Kubernetes, such as gateway.networking.k8s.io.
     is_misspelled = any(first == kind.plural or name == kind.kind for kind in of_rest)
     if is_misspelled or any(kind.group == group for kind in _built_in().values()):
-        raise LookupError(f'unknown kind "{word}"{_meant(name, rest if of_rest else group, known)}')
+        raise LookupError(f'unknown kind "{word}"{_hint(name, rest if of_rest else group, known)}')
     of_group = Kind(group, name, plural(name), (version,))
     in_full = Kind(rest, name, first, (version,))
     if of_rest or "." not in rest or first[0] != name[0].lower():
@@ -114,7 +114,7 @@ def _find_served(word: str, kind: Kind, version: str) -> Kind:
     return replace(kind, versions=(version,))
 
 
-def _meant(name: str, group: str, known: Mapping[GroupKind, Kind]) -> str:
+def _hint(name: str, group: str, known: Mapping[GroupKind, Kind]) -> str:
     """Return a hint: the same kind of another group, or a similar one of this group."""
     for (_, kind), suggestion in known.items():
         if kind == name:
