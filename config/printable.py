@@ -5,6 +5,9 @@ line (`::error::`), GitHub, Azure and TeamCity those anywhere in it (`##[add-pat
 """
 
 import re
+from collections.abc import Collection
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 COMMAND_MARK = r"##(?=\w*\[)"  # begins a command of a CI anywhere in a line
 # Characters that move the cursor, end a line, start a terminal escape or change text direction.
@@ -30,7 +33,27 @@ def printable_lines(text: str) -> str:
     return _COMMAND.sub(r"\1\\x3a:", _BUT_LINES.sub(_escape, text))
 
 
-def _escape(found: re.Match[str]) -> str:
-    if found[0] == "##":
+def printable_record(value: Any, with_lines: Collection[str], *, has_lines: bool = False) -> Any:
+    """Return a value with every text in it printable: a text, a tuple, or a dataclass of these.
+
+    The texts of the fields in `with_lines` keep their line breaks. A mapping is not changed.
+    """
+    if isinstance(value, str):
+        return printable_lines(value) if has_lines else printable(value)
+    if isinstance(value, tuple):
+        return tuple(printable_record(item, with_lines, has_lines=has_lines) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        texts = {
+            field.name: printable_record(
+                getattr(value, field.name), with_lines, has_lines=field.name in with_lines
+            )
+            for field in fields(value)
+        }
+        return replace(value, **texts)
+    return value
+
+
+def _escape(match: re.Match[str]) -> str:
+    if match[0] == "##":
         return r"\x23\x23"
-    return found[0].encode("unicode_escape").decode()
+    return match[0].encode("unicode_escape").decode()

@@ -1,12 +1,12 @@
 """The option -o: choose output formats and their files, and write them.
 
-Texts are escaped, so that names of objects and files cannot start a CI command.
+`write` escapes every text of a report, so that no name of an object or file starts a CI command.
 """
 
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import click
 
 from config.documents import DocumentError
 from config.faults import did_you_mean
-from config.printable import COMMAND_MARK, printable, printable_lines
+from config.printable import COMMAND_MARK, printable_record
 from gatewright.checks.checked_tree import CheckedTree
 from gatewright.console.terminal import columns, complain, has_colours
 from gatewright.outputs import table
@@ -24,6 +24,7 @@ from gatewright.outputs.results import FAIL_AT, Report
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 EXACT = ("json", "sarif")  # formats with their own escapes
 MARK = re.compile(COMMAND_MARK)
+WITH_LINES = ("message", "notes")  # fields whose texts may have several lines
 MAX_NOTES = 50  # limit for tables; JSON lists all
 # Environment variable: the Markdown file of a GitHub Actions step.
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -101,7 +102,8 @@ FAIL_ON: Callable[[Any], Any] = click.option(
 
 def write(report: Report, outputs: tuple[Output, ...]) -> None:
     """Write the report in each format; notes and problems go to standard error."""
-    exact, report = report, printable_report(report)
+    # The mapping `policies` is not changed: summaries and documentation are not escaped.
+    exact, report = report, printable_record(report, WITH_LINES)
     for output in outputs:
         shown = exact if output.format in EXACT else report
         if output.file is not None:
@@ -136,27 +138,3 @@ def _render(report: Report, format: str) -> str:
     text: str = import_module(f"gatewright.outputs.{format}").render(report)
     # JSON has no number sign outside of texts.
     return MARK.sub(r"\\u0023\\u0023", text) if format in EXACT else text
-
-
-LINES = ("message", "notes")  # fields whose texts may have several lines
-
-
-def printable_report(report: Report) -> Report:
-    """Return the report with every text escaped, for formats that people read.
-
-    Summaries and documentation of policies are not escaped.
-    """
-    found: Report = _escape(report)
-    return found
-
-
-def _escape(value: Any, *, has_lines: bool = False) -> Any:
-    if isinstance(value, str):
-        return printable_lines(value) if has_lines else printable(value)
-    if isinstance(value, tuple):
-        return tuple(_escape(each, has_lines=has_lines) for each in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [each.name for each in fields(value)]
-        changed = {name: _escape(getattr(value, name), has_lines=name in LINES) for name in names}
-        return replace(value, **changed)
-    return value
