@@ -9,9 +9,9 @@ from config.documents import Document, DocumentError
 from gatewright.tools.migrate.results import ConvertedPolicy
 from webhook.engine import NOW as NOW_LOOK_UP
 from webhook.engine import BoundPolicy, Engine
-from webhook.harness.bases import is_cluster_scoped, reviewed_namespace
+from webhook.harness.bases import is_cluster_scoped
 from webhook.harness.manifests import ManifestJudge, add_manifests
-from webhook.harness.reviews import Admission, ask, review
+from webhook.harness.reviews import Admission, ask, review, reviewed_namespace
 from webhook.known import Known
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue

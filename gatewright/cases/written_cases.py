@@ -10,7 +10,7 @@ import orjson
 
 from config.documents import Document, DocumentError, documents_at
 from config.presets import presets
-from gatewright.checks.recorded_reviews import read_reviews
+from gatewright.checks.subjects import read_reviews
 from gatewright.outputs.yaml_text import to_yaml
 from webhook.harness.cases import read_trials
 from webhook.harness.objects import is_whole

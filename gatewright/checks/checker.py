@@ -13,13 +13,11 @@ from config.documents import Document, DocumentError, readable_documents_at
 from config.faults import FaultsError
 from config.schemas import CustomTypes
 from config.settings import Settings
-from gatewright.checks.api_rules import SCHEMA, with_schema
-from gatewright.checks.check_report import check_infos, place, problems_of
-from gatewright.checks.exception_report import exceptions_of, without_effect
+from gatewright.checks.check_report import SCHEMA, check_infos, place, problems_of, with_schema
+from gatewright.checks.exceptions import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.loaded_policies import PoliciesInForce, PolicySelection
-from gatewright.checks.pod_paths import missing_pod_paths
-from gatewright.checks.subjects import NO_IMAGES, Subjects
+from gatewright.checks.subjects import NO_IMAGES, Subjects, missing_pod_paths
 from gatewright.outputs import InputProblem, PolicyInfo, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
 from webhook.engine.exceptions import BoundException

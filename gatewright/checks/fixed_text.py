@@ -9,7 +9,6 @@ import yaml
 
 from config.documents import Document, parse_documents, readable_documents
 from config.edits import EditableText, EditError, TextEdit, apply_edits, is_at, replace_at
-from gatewright.checks.origin_files import value_below, written_path
 from kube.resource import FieldPath, PathElement
 
 PatchOperation = Mapping[str, Any]  # of a JSON Patch (RFC 6902)
@@ -189,3 +188,33 @@ def _appended_path(path: FieldPath, judged: Any, written: Any) -> FieldPath | No
         judged, written = value_below(judged, step), value_below(written, step)
     is_last = isinstance(judged, list) and judged == written and path[-1] == len(judged)
     return path if is_last else None
+
+
+def written_path(path: FieldPath, judged: Any, written: Any) -> FieldPath | None:
+    """Return the path, in the written object, of a field of the object rendered from it.
+
+    Return None if the written object has another value there. List items are matched by name.
+    """
+    if not path or judged == written:
+        return path if judged == written else None
+    step = at = path[0]
+    item = value_below(judged, step)
+    if isinstance(written, list):
+        same = [index for index, each in enumerate(written) if _name(each) == _name(item)]
+        if not same:
+            return None
+        at = step if step in same else same[0]
+    below = written_path(path[1:], item, value_below(written, at))
+    return None if below is None else (at, *below)
+
+
+def value_below(value: Any, step: PathElement) -> Any:
+    """Return the value at a key or index; None if there is none."""
+    try:
+        return value[step]
+    except (LookupError, TypeError):
+        return None
+
+
+def _name(item: Any) -> Any:
+    return item.get("name", item) if isinstance(item, dict) else item

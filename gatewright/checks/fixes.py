@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +12,8 @@ import orjson
 from config.documents import Document, is_utf16
 from config.printable import printable
 from gatewright.checks.fixed_text import DocumentFix, FixedText, PatchOperation
-from gatewright.outputs import PolicyInfo, SubjectResult, write_file
-from webhook.engine.violation import UNSET, steps_of
-from webhook.findings import Finding
+from gatewright.outputs import SubjectResult, write_file
 from webhook.messages import count_noun
-from webhook.policy_sets.catalogue import catalogue
 
 ReportedDocument = tuple[Document, SubjectResult]
 COMMAND = re.compile(r"^ (\s*)::")  # GitHub also runs indented commands
@@ -49,31 +46,6 @@ class FixedFile:
     def write(self) -> None:
         """Write the file."""
         write_file(self.path, self.after, self.encoding)
-
-
-def patch_of(
-    finding: Finding, policies: Mapping[str, PolicyInfo]
-) -> tuple[tuple[PatchOperation, ...], bool]:
-    """Return the JSON Patch (RFC 6902) that fixes a violation, and whether it is safe.
-
-    The patch is empty if no value fixes the violation, or if the violation is in another object. A
-    fix is unsafe unless its policy declares it safe.
-    """
-    violation = finding.violation
-    if (
-        violation is None
-        or violation.fix_value is UNSET
-        or violation.of
-        or violation.holder is None
-    ):
-        return (), False
-    policy = catalogue()[violation.check] if violation.check else policies.get(finding.policy)
-    is_safe = policy is not None and policy.fix is not None and policy.fix.is_safe
-    path = (*violation.holder.steps(), *steps_of(violation.field))
-    pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-    if violation.fix_value is None:
-        return ({"op": "remove", "path": pointer},), is_safe
-    return ({"op": "add", "path": pointer, "value": violation.fix_value},), is_safe
 
 
 def _fixes_of(

@@ -1,29 +1,78 @@
 """Take stock of what the arguments of a command name: plain files, charts and kustomizations.
 
 Each file below a directory is read as a plain file, is an input of a chart or kustomization that is
-rendered, is excluded by a rule, or is skipped with a reason.
+rendered, is excluded by a rule, or is skipped with a reason: `Skipped` has a line for each reason.
 """
 
 import glob
+import gzip
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 
 from config.directories import expand_glob, walk_directory
-from config.documents import DocumentError
+from config.documents import (
+    Document,
+    DocumentError,
+)
 from config.printable import printable
-from gatewright.checks.changed_files import ChangedFiles
-from gatewright.checks.charts import CHART, CONSUMED, chart_inputs, is_library, is_packaged, is_part
+from gatewright.checks.charts import CHART, CONSUMED, NO_ARCHIVE, chart_inputs, is_library, is_part
 from gatewright.checks.checked_tree import (
     IGNORE_FILE,
+    ChangedFiles,
     CheckedTree,
     IgnoredPaths,
     IgnoreFiles,
     resolve,
 )
 from gatewright.checks.kustomizations import KUSTOMIZATIONS, Kustomization, read_all
-from gatewright.checks.skipped import Skipped
+from kube.resource import group_kind
+
+MAX_NAMES = 3  # in a line; a report of a large tree must stay readable
+
+
+class Skipped:
+    """Places by the reason for which they are skipped."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.places: dict[str, dict[str, None]] = {}
+        """Places by reason, in order, as they are shown."""
+
+    def __len__(self) -> int:
+        """Return the number of places."""
+        return sum(map(len, self.places.values()))
+
+    def add(self, place: Path | str, reason: str) -> None:
+        """Skip a file or directory, or a place such as `file:line`."""
+        self.places.setdefault(reason, {})[printable(place)] = None
+
+    def keep(self, is_kept: Callable[[str], bool]) -> None:
+        """Keep some places."""
+        self.places = {
+            reason: kept
+            for reason, places in self.places.items()
+            if (kept := {place: None for place in places if is_kept(place)})
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each reason, with the first places and the number of the others."""
+        for reason, places in self.places.items():
+            first = [*places][:MAX_NAMES]
+            more = len(places) - len(first)
+            yield f"{', '.join(first)}{f' and {more} more' if more else ''}: {reason}"
+
+
+def kinds_of(documents: Iterable[Document]) -> str:
+    """Return the kinds of objects, each with its number: `2 ConfigMap, 1 Role`."""
+    counts = Counter(group_kind(each.value)[1] for each in documents)
+    return ", ".join(f"{number} {printable(kind)}" for kind, number in sorted(counts.items()))
+
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 PACKAGED = "skipped: a packaged chart; unpack it and name its directory"
@@ -201,6 +250,25 @@ class Inventory:
                 self.skipped.add(path, INPUT)
         for path in one.resources if is_built else ():
             self.units.pop(resolve(path), None)
+
+
+FIRST_FILES = 20  # of an archive, among which Chart.yaml is
+MAX_BEGINNING = 16 << 20  # bytes of it, unpacked, in which these files are
+
+
+def is_packaged(file: Path) -> bool:
+    """Whether a file is an archive of a chart."""
+    if file.suffix != ".tgz" or not file.is_file():
+        return False
+    try:
+        with gzip.open(file) as unpacked:
+            beginning = BytesIO(unpacked.read(MAX_BEGINNING))
+        with tarfile.open(fileobj=beginning, mode="r:") as archive:
+            # helm packages Chart.yaml first; other programs, the directory
+            first = islice(archive, FIRST_FILES)
+            return any(entry.name.endswith(f"/{CHART}") for entry in first)
+    except NO_ARCHIVE:
+        return False
 
 
 def is_rendered(path: Path) -> bool:

@@ -16,19 +16,18 @@ from typing import NamedTuple, Self
 from config.documents import Document, DocumentError, parse_documents
 from config.positions import OneLine
 from config.printable import printable
-from gatewright.checks.chart_schemas import require_own_schemas
-from gatewright.checks.chart_values import ChartValues
 from gatewright.checks.charts import (
     CHART,
     require_own_files,
+    require_own_schemas,
     silent_templates,
     without_repository,
 )
 from gatewright.checks.checked_tree import CheckedTree, resolve
-from gatewright.checks.origin_files import OVERLAY, OriginFiles
+from gatewright.checks.kustomizations import OVERLAY, OriginFiles
 from gatewright.checks.programs import CompletedRun, Programs, reason_of
-from gatewright.checks.template_places import TemplateFile
-from gatewright.console.chart_options import ChartOptions
+from gatewright.checks.template_places import ChartValues, TemplateFile
+from gatewright.console.options import ChartOptions
 
 SOURCE = "# Source: "  # the comment that Helm writes above each object: chart/templates/file.yaml
 TIME_LIMIT = 60  # seconds

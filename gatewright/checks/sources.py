@@ -11,11 +11,10 @@ from config.documents import (
     read_stdin,
     readable_documents,
 )
-from gatewright.checks.changed_files import ChangedFiles
-from gatewright.checks.inventory import STDIN, Inventory, is_rendered
+from gatewright.checks.checked_tree import ChangedFiles
+from gatewright.checks.inventory import STDIN, Inventory, Skipped, is_rendered
 from gatewright.checks.rendering import NotRenderedError, Renderer, kustomize
-from gatewright.checks.skipped import Skipped
-from gatewright.console.chart_options import ChartOptions
+from gatewright.console.options import ChartOptions
 from webhook.harness.objects import is_object, require_object
 
 NO_OBJECTS = "skipped: no Kubernetes objects"

@@ -12,19 +12,15 @@ import click
 
 from config.documents import Document
 from config.settings import Settings
-from gatewright.checks.changed_files import ChangedFiles, GitError
 from gatewright.checks.check_report import once_per_place
-from gatewright.checks.checked_tree import IGNORE_FILE
+from gatewright.checks.checked_tree import IGNORE_FILE, ChangedFiles, GitError
 from gatewright.checks.checker import Checker
-from gatewright.checks.exception_report import ending_soon
+from gatewright.checks.exceptions import ExceptionWriter, ending_soon
 from gatewright.checks.fixes import FixedFile, fixed_files
 from gatewright.checks.loaded_policies import PolicySelection
 from gatewright.checks.project_file import NO_PROJECT_FILE, ProjectCommand
-from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import Sources, read_sources
-from gatewright.checks.subjects import Subjects
-from gatewright.checks.written_exceptions import ExceptionWriter
-from gatewright.console.chart_options import ChartOptions, chart_options
+from gatewright.checks.subjects import Subjects, read_reviews
 from gatewright.console.options import (
     CLUSTER,
     FILE,
@@ -35,7 +31,9 @@ from gatewright.console.options import (
     REGISTRIES,
     REGISTRY_ACCESS,
     REVIEWS,
+    ChartOptions,
     NamedPath,
+    chart_options,
     future,
     names_namespace,
     settings_options,

@@ -7,17 +7,18 @@ import click
 
 from config.settings import Settings
 from gatewright.checks.checker import Checker
-from gatewright.checks.exception_report import exception_results
+from gatewright.checks.exceptions import exception_results
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
-from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
     NAMESPACE,
     NAMESPACE_LABELS,
     POLICIES,
+    ChartOptions,
     NamedPath,
+    chart_options,
     settings_options,
 )
 from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Report, write

@@ -11,13 +11,16 @@ import click
 
 from config.settings import Settings
 from gatewright.checks.checker import Checker
-from gatewright.checks.impact import UNCHANGED, compare
+from gatewright.checks.impact import (
+    UNCHANGED,
+    OtherVersion,
+    check_arguments,
+    compare,
+    judge_by_version,
+)
 from gatewright.checks.loaded_policies import PoliciesInForce
-from gatewright.checks.other_version import OtherVersion, check_arguments, judge
-from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import read_sources
-from gatewright.checks.subjects import Subjects
-from gatewright.console.chart_options import ChartOptions, chart_options
+from gatewright.checks.subjects import Subjects, read_reviews
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
@@ -27,8 +30,10 @@ from gatewright.console.options import (
     REGISTRIES,
     REGISTRY_ACCESS,
     REVIEWS,
+    ChartOptions,
     NamedPath,
     PolicyPath,
+    chart_options,
     names_namespace,
     settings_options,
 )
@@ -117,7 +122,7 @@ def command(
     if against is not None:
         context = click.get_current_context()
         comparison.paths = comparison.paths[1:]
-        comparison.other = judge(against, check_arguments(context, context.meta[GIVEN]))
+        comparison.other = judge_by_version(against, check_arguments(context, context.meta[GIVEN]))
     asyncio.run(comparison.run())
     comparison.add_problems()
     if not (comparison.results or comparison.problems):

@@ -12,15 +12,15 @@ from config.documents import Document, DocumentError, readable_documents_at
 from config.printable import printable
 from config.settings import Settings, planner_settings
 from controller.runtime.child import fill_initial
+from gatewright.checks.inventory import kinds_of
 from gatewright.checks.loaded_policies import PoliciesInForce
-from gatewright.checks.skipped import kinds_of
 from gatewright.checks.sources import read_sources
-from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
     NAMESPACE,
     POLICIES,
+    ChartOptions,
     NamedPath,
     settings_options,
 )

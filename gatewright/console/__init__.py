@@ -1,1 +1,1 @@
-"""Shared by commands: `options` of settings, `chart_options`, and output on a `terminal`."""
+"""Shared by commands: `options` of settings and charts, and output on a `terminal`."""

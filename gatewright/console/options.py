@@ -1,12 +1,15 @@
-"""Settings as command-line options: names, help and defaults come from the settings model."""
+"""Settings as command-line options: names, help and defaults come from the settings model.
+
+With the options of `check` and `impact` for rendering Helm charts.
+"""
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import update_wrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -242,3 +245,50 @@ def shown_default(default: Any) -> str:
     if isinstance(default, tuple):
         return f"{default[0] or ''}:{default[1]}"
     return "" if default in (None, "", []) or isinstance(default, bool) else str(default)
+
+
+CHARTS = {  # options of `helm template`: metavar and help
+    "values": ("FILE", "values for charts; may be repeated"),
+    "set": ("KEY=VALUE", "a value for charts; may be repeated"),
+    "kube_version": ("VERSION", "version of Kubernetes that charts are rendered for"),
+    "release_name": ("NAME", "release that charts are rendered as [release-name]"),
+}
+
+
+class ChartOptions(NamedTuple):
+    """The options of `helm template` that charts are rendered with."""
+
+    namespace: str = "default"
+    values: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    kube_version: str | None = None
+    release_name: str = "release-name"
+
+    @property
+    def arguments(self) -> Iterator[str]:
+        """The arguments of `helm template` after the chart."""
+        yield from ("--namespace", self.namespace)
+        for value in self.values:
+            yield from ("--values", value)
+        for setting in self.set:
+            yield from ("--set", setting)
+        if self.kube_version is not None:
+            yield from ("--kube-version", self.kube_version)
+
+
+def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for rendering charts to a command, which takes ChartOptions."""
+
+    def with_charts(*args: Any, **options: Any) -> Any:
+        given = {name: options.pop(name) for name in CHARTS}
+        charts = ChartOptions(
+            options["namespace"], **{name: each for name, each in given.items() if each}
+        )
+        return command(*args, charts=charts, **options)
+
+    wrapped: Callable[..., Any] = update_wrapper(with_charts, command)
+    for name, (metavar, help) in reversed(CHARTS.items()):
+        several = name in ("values", "set")
+        flag = f"--{name.replace('_', '-')}"
+        wrapped = click.option(flag, name, metavar=metavar, multiple=several, help=help)(wrapped)
+    return wrapped

@@ -17,7 +17,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatewright.checks import skipped
+from gatewright.checks import inventory
 from gatewright.cli import main
 
 TREES = int(os.environ.get("TREES", "2"))  # examples of a test that starts programs
@@ -387,7 +387,7 @@ def _here(tmp_path, monkeypatch):
     """Write the policies; print all names of skipped files."""
     for name in [name for name in os.environ if name.startswith(("GATEWRIGHT_", "KUBECONFIG"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(skipped, "MAX_NAMES", 1000)
+    monkeypatch.setattr(inventory, "MAX_NAMES", 1000)
 
 
 def tree_of(plan, shape, tmp_path, monkeypatch):

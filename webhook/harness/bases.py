@@ -3,8 +3,7 @@
 import copy
 from typing import Any
 
-from kube.resource import group_kind
-from webhook.engine.kinds import KINDS, NAMESPACES, POD_KINDS, RBAC, Kind
+from webhook.engine.kinds import KINDS, POD_KINDS, RBAC, Kind
 
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "app", "image": "registry.example/app:1.0"}]}
 LABELS = {"app": "case"}
@@ -126,15 +125,6 @@ def at(path: str, value: Any) -> dict[str, Any]:
     for step in reversed(path.split(".")):
         value = {step: value}
     return value  # type: ignore[no-any-return]
-
-
-def reviewed_namespace(object: dict[str, Any], namespace: str) -> str:
-    """Return the namespace of a review: a Namespace's own name, "" for cluster-scoped objects."""
-    known = KINDS.get(group_kind(object))
-    if known is None or known.namespaced:
-        return namespace
-    is_namespace = (known.group, known.plural) == NAMESPACES
-    return str(object["metadata"].get("name") or "") if is_namespace else ""
 
 
 def pod_path(kind: str) -> str | None:

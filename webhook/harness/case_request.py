@@ -13,10 +13,10 @@ from config.schemas import root_type, unknown_fields
 from kube.resource import JsonObject, group_version_kind
 from webhook.engine import BoundPolicy, Policy
 from webhook.engine.kinds import KINDS, Kind, plural
-from webhook.harness.bases import at, has_smallest, merge, pod_path, reviewed_namespace, smallest
+from webhook.harness.bases import at, has_smallest, merge, pod_path, smallest
 from webhook.harness.case_file import Case, ExpectedAnswer
 from webhook.harness.looked_up import CaseFaults
-from webhook.harness.reviews import Admission
+from webhook.harness.reviews import Admission, reviewed_namespace
 from webhook.harness.rule_fields import unread
 from webhook.policy_sets.rules import RulePolicy
 

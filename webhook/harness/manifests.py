@@ -29,10 +29,9 @@ from webhook.engine.policy import RuleError
 from webhook.engine.request import NAME_LABEL
 from webhook.engine.violation import one_line
 from webhook.findings import Finding, findings
-from webhook.harness.bases import reviewed_namespace
 from webhook.harness.crashes import describe_crash
 from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
-from webhook.harness.reviews import Admission, ReviewAnswer, ask
+from webhook.harness.reviews import Admission, ReviewAnswer, ask, reviewed_namespace
 from webhook.known import Known
 from webhook.messages import failure
 from webhook.policy_sets.kind_names import known_kinds

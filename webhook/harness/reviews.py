@@ -6,10 +6,21 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from kube.resource import group_version_kind
+from kube.resource import group_kind, group_version_kind
 from webhook.engine import LACKED, Engine, Outcome, Verdict, kinds, lacked_look_ups
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
+from webhook.engine.kinds import KINDS, NAMESPACES
 from webhook.review import answer, read
+
+
+def reviewed_namespace(object: dict[str, Any], namespace: str) -> str:
+    """Return the namespace of a review: a Namespace's own name, "" for cluster-scoped objects."""
+    known = KINDS.get(group_kind(object))
+    if known is None or known.namespaced:
+        return namespace
+    is_namespace = (known.group, known.plural) == NAMESPACES
+    return str(object["metadata"].get("name") or "") if is_namespace else ""
+
 
 SERVER_UID = "00000000-0000-0000-0000-000000000000"
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale"}

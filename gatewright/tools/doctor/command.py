@@ -9,10 +9,9 @@ from config.documents import Document
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
 from gatewright.checks.check_report import problem
-from gatewright.checks.skipped import kinds_of
+from gatewright.checks.inventory import kinds_of
 from gatewright.checks.sources import read_sources
-from gatewright.console.chart_options import ChartOptions
-from gatewright.console.options import CLUSTER, NamedPath, settings_options
+from gatewright.console.options import CLUSTER, ChartOptions, NamedPath, settings_options
 from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, SourceLocation, write
 from gatewright.tools.doctor import diagnose
 from gatewright.tools.doctor.bundles import endpoints

@@ -11,8 +11,14 @@ from config.printable import printable
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
 from gatewright.checks.sources import read_sources
-from gatewright.console.chart_options import ChartOptions
-from gatewright.console.options import CLUSTER, FILE, NamedPath, future, settings_options
+from gatewright.console.options import (
+    CLUSTER,
+    FILE,
+    ChartOptions,
+    NamedPath,
+    future,
+    settings_options,
+)
 from gatewright.console.terminal import complain, echo
 from gatewright.tools.migrate import migrate
 from gatewright.tools.migrate.writing import REPORT, files_of, others, write_files

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gatewright.checks.sources import read_sources
-from gatewright.console.chart_options import ChartOptions
+from gatewright.console.options import ChartOptions
 
 MARK = re.compile(r"mark-\d+-mark")
 CHART = "apiVersion: v2\nname: {}\nversion: 1.0.0\n{}"

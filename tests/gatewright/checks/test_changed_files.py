@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gatewright.checks.changed_files import ChangedFiles
+from gatewright.checks.checked_tree import ChangedFiles
 from gatewright.checks.sources import read_sources
-from gatewright.console.chart_options import ChartOptions
+from gatewright.console.options import ChartOptions
 
 POD = "{{apiVersion: v1, kind: Pod, metadata: {{name: {}}}}}\n"
 PATCH = "{apiVersion: v1, kind: Pod, metadata: {name: base, labels: {a: b}}}\n"

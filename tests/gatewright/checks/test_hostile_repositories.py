@@ -9,8 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from config.directories import walk_directory
-from gatewright.checks import confinement
-from gatewright.checks.programs import Programs
+from gatewright.checks.programs import MAX_CPU, MAX_MEMORY, MAX_OUTPUT, Programs
 from gatewright.cli import main
 from gatewright.outputs.choice import FORMATS
 from tests.gatewright.checks.museum import CHARTS, KUSTOMIZATIONS, POD, REFUSED, SECRET
@@ -142,7 +141,7 @@ def test_a_program_gets_little(monkeypatch, text, code, out):
     monkeypatch.setenv("MYSECRET", SECRET)
     with Programs() as programs:
         done = programs.run(["/bin/sh", "-c", text], 60)
-    assert len(done.out) <= confinement.MAX_OUTPUT
+    assert len(done.out) <= MAX_OUTPUT
     if code is not None:
         assert done.code == code
     if out is not None:
@@ -154,5 +153,5 @@ def test_a_program_has_no_more_memory_than_the_limit():
     """A program that takes more fails."""
     with Programs() as programs:
         taken = programs.run(["/bin/sh", "-c", "ulimit -v; ulimit -t"], 60).out.split()
-    assert taken == [b"%d" % (confinement.MAX_MEMORY >> 10), b"%d" % confinement.MAX_CPU]
+    assert taken == [b"%d" % (MAX_MEMORY >> 10), b"%d" % MAX_CPU]
     assert os.environ["PATH"]

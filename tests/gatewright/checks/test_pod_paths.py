@@ -3,7 +3,7 @@
 import pytest
 
 from config.documents import Document
-from gatewright.checks.pod_paths import missing_pod_paths
+from gatewright.checks.subjects import missing_pod_paths
 from webhook.engine.kinds import KINDS, add_pod_kind
 
 TASKS = {"tasks": [{"name": "none"}, {"template": {"spec": {"containers": []}}}]}

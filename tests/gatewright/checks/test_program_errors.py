@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewright.checks.charts import is_packaged
+from gatewright.checks.inventory import is_packaged
 from gatewright.checks.programs import CompletedRun, reason_of
 
 LOGGED = 'E1129 02:44:37.182547   25867 run.go:72] "command failed" err='

@@ -11,10 +11,9 @@ import pytest
 
 from config.documents import Document
 from gatewright.checks import rendering
-from gatewright.checks.chart_values import ChartValues
-from gatewright.checks.template_places import TemplateFile
+from gatewright.checks.template_places import ChartValues, TemplateFile
 from gatewright.cli import main
-from gatewright.console.chart_options import ChartOptions
+from gatewright.console.options import ChartOptions
 from tests.gatewright.started import COMMAND
 
 POLICIES = """\

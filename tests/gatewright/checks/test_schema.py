@@ -4,7 +4,7 @@ import pytest
 
 from config.documents import parse_documents
 from config.schemas import CustomTypes
-from gatewright.checks.api_rules import with_schema
+from gatewright.checks.check_report import with_schema
 from gatewright.outputs import SubjectResult
 
 DEPLOYMENT = """\

@@ -13,7 +13,7 @@ from config import schemas
 from config.documents import Document
 from config.object_faults import object_faults
 from config.schemas import CustomTypes
-from gatewright.checks.api_rules import with_schema
+from gatewright.checks.check_report import with_schema
 from gatewright.outputs import SubjectResult
 from kube.resource import JsonObject
 from tests.controlplane.api import Api

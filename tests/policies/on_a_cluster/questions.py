@@ -15,10 +15,10 @@ from tests.policies.on_a_cluster.beforehand import beforehand
 from tests.policies.on_a_cluster.requests import Ask, request_for
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POLICY_KINDS
-from webhook.harness.bases import is_cluster_scoped, merge, reviewed_namespace
+from webhook.harness.bases import is_cluster_scoped, merge
 from webhook.harness.case_file import ExpectedAnswer
 from webhook.harness.cases import Trial
-from webhook.harness.reviews import Admission
+from webhook.harness.reviews import Admission, reviewed_namespace
 
 # the user that prepares objects, whom the policies exclude; cases are sent as their own users
 SETUP_USER = "admin"
