@@ -26,12 +26,13 @@ from tests.webhook.server.conftest import Wire, review, write_pair
 from webhook.policy_sets.catalogue import catalogue
 from webhook.server.cluster_data import NAMESPACES
 
-SECONDS = float(os.environ.get("ATTACK_SECONDS", "4"))
+SECONDS = float(os.environ.get("ATTACK_SECONDS", "2"))  # the workflow of the forge attacks longer
 WORKERS = 4
 TIMEOUT = 3.0  # seconds
 P99 = 2.0  # seconds; 0.25 on an idle machine, and up to 1.2 with six test processes on two cores
 PROBE_TIMEOUT = 4  # seconds, as in the chart
-MEMORY = 256  # MB
+GROWTH = 192  # MB during one attack
+MEMORY = 512  # MB in all, the chart's limit: one webhook bears many attacks
 NEED_NO_CLUSTER = {"now"}
 
 
@@ -146,15 +147,20 @@ class Server:
         finally:
             wire.writer.transport.abort()
 
-    @property
-    def peak(self) -> float:
-        """The peak memory of the process in megabytes."""
+    def reset_peak(self) -> float:
+        """Let the peak memory begin again at the present memory; return that in megabytes."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return self.memory("VmRSS")
+
+    def memory(self, name: str) -> float:
+        """Return the memory of the process in megabytes: VmRSS, or its peak, VmHWM."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 1024
+        return int(next(line.split()[1] for line in lines if line.startswith(f"{name}:"))) / 1024
 
     @asynccontextmanager
     async def asked(self, highest: float = P99, **differs: Any) -> AsyncIterator[Client]:
         """Run a well-behaved client and check its results; its p99 must be below the highest."""
+        before = self.reset_peak()
         client = Client(self.port, self.health, self.trusts, **differs)
         running = asyncio.create_task(client.run())
         await asyncio.sleep(0.3)
@@ -162,14 +168,15 @@ class Server:
         client.is_stopped = True
         await running
         latencies = sorted(client.latencies)
-        p99 = latencies[int(len(latencies) * 0.99)]
+        p99, peak = latencies[int(len(latencies) * 0.99)], self.memory("VmHWM")
         print(
-            f"{len(latencies)} calls, {len(client.failures)} failed, p99 {p99 * 1000:.0f} ms, {self.peak:.0f} MB"
+            f"{len(latencies)} calls, {len(client.failures)} failed, p99 {p99 * 1000:.0f} ms, {peak:.0f} MB"
         )
         assert not client.failures, client.failures
-        assert len(latencies) > 5 * client.workers
+        assert len(latencies) > 2 * client.workers
         assert p99 < highest
-        assert self.peak < MEMORY
+        assert peak - before < GROWTH
+        assert peak < MEMORY
 
     async def attack(self, name: str) -> None:
         """Run a hostile client for some seconds."""
@@ -204,7 +211,8 @@ async def attacked(
     async with FakeApiServer() as api_server:
         for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
             api_server.define(definition(kind))
-        api_server.create(NAMESPACES, {"metadata": {"name": "shop"}})
+        for namespace in ("shop", "other"):
+            api_server.create(NAMESPACES, {"metadata": {"name": namespace}})
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gatewright", "webhook"),
             *("--kubeconfig", str(kubeconfig(tmp_path / "kubeconfig", api_server.url))),

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.controlplane.gobuild import build
 from tests.waiting import WITHIN, eventually
@@ -33,17 +34,26 @@ from tests.webhook.server.hostile import (
 )
 from tests.webhook.server.tenants import objects, reviews
 from webhook.engine.look_ups import INGRESS, LIMIT_RANGE
-from webhook.server.cluster_data import NAMESPACES
 from webhook.server.cluster_policies import RESOURCES
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 
-@pytest.fixture
-async def server(tmp_path: Path, unused_tcp_port_factory) -> AsyncIterator[Server]:
-    """A webhook that answers."""
-    async with attacked(tmp_path, unused_tcp_port_factory) as running:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory, unused_tcp_port_factory) -> AsyncIterator[Server]:
+    """A webhook that bears one attack after the other."""
+    async with attacked(tmp_path_factory.mktemp("shared"), unused_tcp_port_factory) as running:
         yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def server(shared: Server) -> AsyncIterator[Server]:
+    """The webhook, without objects of earlier tests."""
+    yield shared
+    for resource in (*RESOURCES, INGRESS, LIMIT_RANGE):
+        for object in shared.api_server.list(resource):
+            metadata = object["metadata"]
+            shared.api_server.delete(resource, metadata["name"], metadata.get("namespace", ""))
 
 
 @pytest.mark.parametrize("attack", [*BODIES, *SLOW])
@@ -94,7 +104,6 @@ async def test_no_policy_object_harms_a_review(server: Server, name: str) -> Non
 
 async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) -> None:
     """Fifty policies, for which there is just room, cost as much as their budget allows for each review."""
-    server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
     for number in range(50):
         server.api_server.create(
             RESOURCES[1], COSTLY | {"metadata": {"name": f"p{number}", "namespace": "shop"}}
@@ -115,7 +124,6 @@ async def test_nothing_that_a_tenant_writes_harms_another_namespace(
 ) -> None:
     """Random policies and exceptions are replaced one after the other, while reviews are judged."""
     draw = random.Random(seed)
-    server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
     counts = Counter[str]()
     async with server.asked(body=json.dumps(review(namespace="other")).encode()):
         end = time.monotonic() + SECONDS
@@ -145,7 +153,6 @@ async def test_looked_up_objects_of_tenants_harm_no_other_namespace(server: Serv
     limits = [{"type": "Container", "default": {f"r{n}": "1" for n in range(100)}}] * 700
     metadata = {"name": "large", "namespace": "shop"}
     server.api_server.create(LIMIT_RANGE, {"metadata": metadata, "spec": {"limits": limits}})
-    server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
     counts = Counter[str]()
     until = time.monotonic() + 15
     while counts["answered 200"] < 20 and time.monotonic() < until:  # the watches begin
@@ -169,21 +176,24 @@ async def send(server: Server, path: str, body: bytes, counts: Counter[str]) -> 
     counts[f"answered {code}"] += 1
 
 
-async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -> None:
+async def test_it_ends_within_40_seconds_without_a_failed_call(
+    tmp_path: Path, unused_tcp_port_factory
+) -> None:
     """Open connections do not matter: idle after a request, in the middle of one, or without any."""
-    held = [
-        Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts))
-        for _ in range(3)
-    ]
-    await held[0].post(review("good"))
-    await held[1].send(b"POST /validate HTTP/1.1\r\n")
-    async with server.asked(ends=True) as client:
-        started = time.monotonic()
-        server.process.terminate()
-        await asyncio.sleep(3)  # the endpoint is removed
-        client.is_stopped = True
-    await server.process.wait()
-    assert time.monotonic() - started < 40
-    assert server.process.returncode == 0
-    for wire in held:
-        wire.writer.transport.abort()
+    async with attacked(tmp_path, unused_tcp_port_factory) as server:
+        held = [
+            Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts))
+            for _ in range(3)
+        ]
+        await held[0].post(review("good"))
+        await held[1].send(b"POST /validate HTTP/1.1\r\n")
+        async with server.asked(ends=True) as client:
+            started = time.monotonic()
+            server.process.terminate()
+            await asyncio.sleep(3)  # the endpoint is removed
+            client.is_stopped = True
+        await server.process.wait()
+        assert time.monotonic() - started < 40
+        assert server.process.returncode == 0
+        for wire in held:
+            wire.writer.transport.abort()
