@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import logging
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -54,30 +53,15 @@ async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
         yield observer
 
 
-class Process(logging.Handler):
-    """A running controller, and its log handler; `agent` is its user agent in the audit log."""
+class Process:
+    """A running controller; `agent` is its user agent in the audit log."""
 
     def __init__(self, manager: Manager, agent: str) -> None:
-        super().__init__(logging.INFO)
         self.manager = manager
         self.agent = agent
         self.stop = asyncio.Event()
         self.kill: Callable[[], object]
         """Ends the process without a clean shutdown."""
-        self.completed: set[str] = set()
-        self._logged = asyncio.Event()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Record which objects were reconciled."""
-        if record.getMessage() == "Reconciliation completed":
-            self.completed.add(vars(record)["fields"]["webapp.name"])
-            self._logged.set()
-
-    async def until_reconciled(self, count: int) -> None:
-        """Wait until this many different WebApps were reconciled."""
-        while len(self.completed) < count:
-            self._logged.clear()
-            await self._logged.wait()
 
 
 @asynccontextmanager
@@ -97,18 +81,12 @@ async def running(
     )
     manager.add_kind(WEBAPP)
     process = Process(manager, agent)
-    log = logging.getLogger("gatewright.controller")
-    level = log.level
-    log.addHandler(process)
-    log.setLevel(logging.INFO)
     async with asyncio.timeout(120), asyncio.TaskGroup() as group:
         task = group.create_task(manager.run(process.stop))
         process.kill = task.cancel
         try:
             yield process
         finally:
-            log.removeHandler(process)
-            log.setLevel(level)
             process.stop.set()
 
 
