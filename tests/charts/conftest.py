@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,20 @@ from tests.charts.rendered import CHART, NAMESPACE, Rendered
 Result = subprocess.CompletedProcess[str]
 
 
+@pytest.fixture(scope="session")
+def render_once(helm: Path) -> Callable[..., Result]:
+    """Call helm with arguments, once for equal ones with the same values files."""
+
+    @cache
+    def run(arguments: tuple[str, ...], files: tuple[Path, ...], texts: tuple[str, ...]) -> Result:
+        command = [helm, "template", *arguments, *(f"--values={file}" for file in files)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
 @pytest.fixture
-def template(helm: Path) -> Callable[..., Result]:
+def template(render_once: Callable[..., Result]) -> Callable[..., Result]:
     """`helm template` with `--set` expressions and values files."""
 
     def run(
@@ -24,17 +37,10 @@ def template(helm: Path) -> Callable[..., Result]:
         namespace: str = NAMESPACE,
         hooks: bool = False,
     ) -> Result:
-        command = [
-            helm,
-            "template",
-            release,
-            CHART,
-            "--namespace",
-            namespace,
-            *(() if hooks else ("--no-hooks",)),
-        ]
-        command += [f"--values={file}" for file in files] + [f"--set={each}" for each in sets]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        arguments = [release, str(CHART), "--namespace", namespace]
+        arguments += [] if hooks else ["--no-hooks"]
+        arguments += [f"--set={each}" for each in sets]
+        return render_once(tuple(arguments), files, tuple(file.read_text() for file in files))
 
     return run
 
