@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from certs import issue_ca
+from gatewright.cli import main
+from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, once
 from tests.gatewright.tools.doctor.clusters import LABELS, backend, configuration, encoded, webhook
@@ -36,8 +38,10 @@ POD = {"containers": [{"name": "a", "image": "a"}], "automountServiceAccountToke
 class Cluster:
     """An API server with admission that hurts: what doctor reports, and what it answers."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, printed: pytest.CaptureFixture[str]) -> None:
         self.plane = plane
+        self._printed = printed
+        self._api = Api(plane.url, plane.ca_file, plane.token)
 
     def apply(self, *objects: dict[str, Any]) -> None:
         """Store objects, as their authors did."""
@@ -51,19 +55,22 @@ class Cluster:
 
     def doctor(self, *options: str) -> dict[tuple[str, str], list[dict[str, Any]]]:
         """Return the findings by kind and name of the object, and check the exit code."""
-        ended = once("doctor", "--kubeconfig", str(self.plane.kubeconfig), "-o", "json", *options)
-        report = json.loads(ended.stdout)
+        with pytest.raises(SystemExit) as ended:
+            main(["doctor", "--kubeconfig", str(self.plane.kubeconfig), "-o", "json", *options])
+        out, err = self._printed.readouterr()
+        report = json.loads(out)
         results = {(each["kind"], each["name"]): each["violations"] for each in report["results"]}
         is_critical = any(each["verdict"] == "critical" for each in report["results"])
-        assert (ended.returncode, ended.stderr) == (int(is_critical), "")
+        assert (ended.value.code, err) == (int(is_critical), "")
         return {key: found for key, found in results.items() if found}
 
     def create(self, kind: str, namespace: str = "", **fields: Any) -> str:
         """Try to create an object; return why the API server refuses, or ""."""
         metadata = {"generateName": "try-"} | ({"namespace": namespace} if namespace else {})
-        object = {"apiVersion": "v1", "kind": kind, "metadata": metadata} | fields
-        ended = self.plane.kubectl("create", "-f", "-", input=object, check=False)
-        return ended.stderr if ended.returncode else ""
+        place = f"namespaces/{namespace}/" if namespace else ""
+        path = f"/api/v1/{place}{kind.lower()}s"
+        code, answer = self._api.request("POST", path, {"metadata": metadata} | fields)
+        return "" if code == 201 else json.loads(answer)["message"]
 
     def until_refused(self, reason: str, kind: str, namespace: str = "", **fields: Any) -> None:
         """Create objects until the API server refuses one, since it needs a moment to load a change."""
@@ -84,7 +91,7 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A separate API server, since webhooks that fail closed affect all tests."""
     directory = tmp_path_factory.mktemp("doctor")
     with ControlPlane.start(
@@ -92,7 +99,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     ) as plane:
         for name in ("guard", "shop", "quiet"):
             plane.create_namespace(name)
-        yield Cluster(plane)
+        yield plane
+
+
+@pytest.fixture
+def cluster(plane: ControlPlane, capsys: pytest.CaptureFixture[str]) -> Cluster:
+    """The API server, and doctor in this process."""
+    return Cluster(plane, capsys)
 
 
 def checks(found: list[dict[str, Any]]) -> list[str]:
