@@ -21,7 +21,7 @@ from gatewright.outputs import (
     SubjectResult,
 )
 from kube.resource import JsonObject
-from webhook.engine import BoundPolicy, Policy
+from webhook.engine import Policy
 from webhook.engine.match import meets
 from webhook.engine.violation import UNSET, steps_of
 from webhook.findings import Finding
@@ -58,8 +58,11 @@ def problem(text: str) -> InputProblem:
     return InputProblem(rest, SourceLocation(file), whole=True)
 
 
-def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> SubjectResult:
-    """Return the verdict on a manifest, with file and line of each violation."""
+def result(judged: JudgedManifest, policies: Mapping[str, Policy]) -> SubjectResult:
+    """Return the verdict on a manifest, with file and line of each violation.
+
+    `policies` are those in force, by title.
+    """
     return SubjectResult(
         kind=judged.document.value["kind"],
         namespace=judged.namespace,
@@ -95,11 +98,10 @@ def once_per_place(results: Iterable[SubjectResult]) -> tuple[list[SubjectResult
 
 
 def _report_violation(
-    document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]
+    document: Document, finding: Finding, policies: Mapping[str, Policy]
 ) -> ReportedViolation:
-    info = policies.get(finding.policy) or PolicyInfo(
-        finding.policy, severity=SEVERE, category=KIND
-    )
+    policy = policies.get(finding.policy)
+    severity, category = (SEVERE, KIND) if policy is None else (policy.severity, policy.category)
     violation, (patch, is_safe) = finding.violation, patch_of(finding, policies)
     return ReportedViolation(
         policy=finding.policy,
@@ -109,8 +111,8 @@ def _report_violation(
         action=finding.action,
         path=finding.path,
         place=place(document, finding.path),
-        severity=info.severity,
-        category=info.category,
+        severity=severity,
+        category=category,
         found="" if violation is None else violation.found_text,
         rule="" if violation is None else violation.rule,
         fix="" if violation is None else violation.fix,
@@ -121,7 +123,7 @@ def _report_violation(
 
 
 def patch_of(
-    finding: Finding, policies: Mapping[str, PolicyInfo]
+    finding: Finding, policies: Mapping[str, Policy]
 ) -> tuple[tuple[PatchOperation, ...], bool]:
     """Return the JSON Patch (RFC 6902) that fixes a violation, and whether it is safe.
 
@@ -145,26 +147,29 @@ def patch_of(
     return ({"op": "add", "path": pointer, "value": violation.fix_value},), is_safe
 
 
-def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
-    """Return the fields of each policy in force that output formats print."""
-    return {each.title: _info(each.title, each.policy) for each in policies}
+def policy_infos(
+    results: Iterable[SubjectResult], policies: Mapping[str, Policy]
+) -> dict[str, PolicyInfo]:
+    """Return what output formats print of each policy with a violation, and of its check.
 
-
-def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
-    """Return the fields that output formats print of the checks in the results."""
-    found = {
-        violation.rule_name: violation.check
-        for result in results
-        for violation in result.violations
-        if violation.check
-    }
-    return {name: _info(name, catalogue()[check]) for name, check in found.items()}
+    `policies` are those in force, by title.
+    """
+    names = dict.fromkeys(
+        (violation.policy, violation.check) for result in results for violation in result.violations
+    )
+    infos = dict[str, PolicyInfo]()
+    for name, check in names:
+        if name == SCHEMA.name:
+            infos[name] = SCHEMA
+        elif name in policies and name not in infos:
+            infos[name] = _info(name, policies[name])
+        if check:
+            infos[f"{name}/{check}"] = _info(f"{name}/{check}", catalogue()[check])
+    return infos
 
 
 def _info(name: str, policy: Policy) -> PolicyInfo:
-    return PolicyInfo(
-        name, policy.summary, policy.documentation, policy.severity, policy.category, policy.fix
-    )
+    return PolicyInfo(name, policy.summary, policy.documentation, policy.severity, policy.category)
 
 
 SCHEMA = PolicyInfo(

@@ -173,13 +173,11 @@ class ChangedFiles:
         return cls(frozenset(resolve(Path(name)) for name in names), only=True)
 
     @classmethod
-    def since(cls, revision: str | None) -> "ChangedFiles | None":
-        """Return the files changed since a revision, with uncommitted ones; None without one.
+    def since(cls, revision: str) -> "ChangedFiles":
+        """Return the files changed since a revision, with uncommitted ones.
 
         Raises GitError if Git fails.
         """
-        if revision is None:
-            return None
         top = Path(_git("rev-parse", "--show-toplevel").rstrip("\n"))
         base = _git("merge-base", "--", revision, "HEAD").strip()
         # Both names of a renamed file: what reads the old one changes, too.

@@ -13,12 +13,12 @@ from config.documents import Document, DocumentError, readable_documents_at
 from config.faults import FaultsError
 from config.schemas import CustomTypes
 from config.settings import Settings
-from gatewright.checks.check_report import SCHEMA, check_infos, place, problems_of, with_schema
-from gatewright.checks.exceptions import exceptions_of, without_effect
+from gatewright.checks.check_report import place, policy_infos, problems_of, with_schema
+from gatewright.checks.exceptions import without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.loaded_policies import PoliciesInForce, PolicySelection
 from gatewright.checks.subjects import NO_IMAGES, Subjects, missing_pod_paths
-from gatewright.outputs import InputProblem, PolicyInfo, Report, SubjectResult
+from gatewright.outputs import InputProblem, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
 from webhook.engine.exceptions import BoundException
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
@@ -68,9 +68,9 @@ class Checker:
         self.results: list[SubjectResult] = []
         self.problems: list[InputProblem] = []
         sources = subjects.sources
-        self.notes = (
-            [*sources.notes, *missing_pod_paths(sources.documents)] if sources is not None else []
-        )
+        self.notes = [] if sources is None else sources.notes
+        if sources is not None and settings.pod_kinds:
+            self.notes += missing_pod_paths(sources.documents)
         self.reported: list[ReportedDocument] = []
         """The manifests with their results."""
         self.images = NO_IMAGES
@@ -88,9 +88,9 @@ class Checker:
         return self.sets[-1].engine.policies
 
     @property
-    def exceptions(self) -> list[tuple[Document, BoundException]]:
+    def exceptions(self) -> Sequence[tuple[Document, BoundException]]:
         """The exceptions of the policy set, with their documents."""
-        return exceptions_of(self.sets[-1].documents)
+        return self.sets[-1].exceptions
 
     def beside(self, exceptions: Sequence[Document]) -> "Checker":
         """Return a checker of the same subjects and policies with more exceptions."""
@@ -101,20 +101,18 @@ class Checker:
 
     def report(self) -> Report:
         """Return the results so far."""
-        now = self.sets[-1].now
-        lost = without_effect(self.exceptions, self.policies, self.home, now)
+        lost = list[str]()
+        if self.exceptions:
+            now = self.sets[-1].now
+            lost = without_effect(self.exceptions, self.policies, self.home, now)
         return Report(
             self.command,
             tuple(self.results),
             tuple(self.problems),
             notes=(*self.notes, *lost),
-            policies={**self.sets[-1].infos, **check_infos(self.results), **self._schema_info()},
+            policies=policy_infos(self.results, self.sets[-1].policies),
             generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         )
-
-    def _schema_info(self) -> dict[str, PolicyInfo]:
-        is_used = any(each.policy == SCHEMA.name for one in self.results for each in one.violations)
-        return {SCHEMA.name: SCHEMA} if is_used else {}
 
     async def run(self) -> None:
         """Judge the subjects, with a cluster's policies and look-ups if the settings name one.

@@ -19,8 +19,6 @@ from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.engine.kinds import KINDS
 from webhook.messages import count_noun
-from webhook.policy_sets.bound_objects import bind
-from webhook.policy_sets.catalogue import catalogue
 
 # The kinds created from a kind's pod template; by default only pods.
 CREATES: Mapping[str, Sequence[str]] = {
@@ -167,13 +165,6 @@ UNUSED = "it covers no violation of the judged objects; delete it"
 TOO_WIDE = "it exempts every object from the policy; name objects, namespaces, images or paths"
 
 Fault = tuple[str, str, str]  # verdict, path, message
-
-
-def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:
-    """Return the exceptions among the documents of a policy set that could be parsed."""
-    exceptions = (each for each in documents if each.value.get("kind") == "PolicyException")
-    bound = ((each, bind(each.value, catalogue())) for each in exceptions)
-    return [(document, each) for document, each in bound if isinstance(each, BoundException)]
 
 
 def without_effect(

@@ -9,7 +9,7 @@ import gzip
 import os
 import tarfile
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import islice
@@ -186,13 +186,17 @@ class Inventory:
             elif whole not in self.units:
                 self.units[whole], self.trees[whole] = path, tree
 
-    def settle(self, *, can_build: bool) -> None:
+    def settle(self, find_builder: Callable[[], Sequence[str]]) -> None:
         """Decide which kustomizations are built, and which files are only their inputs.
 
-        A kustomization that another one includes is built with that one, unless an argument names
-        it. If one cannot be built, its whole objects are plain files.
+        `find_builder` returns the command that builds them, if there is one. A kustomization that
+        another one includes is built with that one, unless an argument names it. If one cannot be
+        built, its whole objects are plain files.
         """
         files = {whole.parent: whole for whole in self.units if whole.name in KUSTOMIZATIONS}
+        if not files:
+            return
+        can_build = bool(find_builder())
         found = self.kustomizations
         for directory, whole in files.items():
             found[directory] = read_all(self.units[whole], self.trees[whole])
@@ -224,6 +228,10 @@ class Inventory:
             all = self.kustomizations[whole.parent].values()
             return [path for one in all for path in (one.file, *one.resources, *one.inputs)]
         return [whole]
+
+    def rendered(self) -> dict[Path, Path]:
+        """Return the units that are charts or kustomizations."""
+        return {whole: path for whole, path in self.units.items() if is_rendered(path)}
 
     def resources(self, whole: Path) -> list[Path]:
         """Return the files with whole objects of a kustomization; none of a chart."""

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
-from gatewright.checks.check_report import place, policy_infos, problem, result
-from gatewright.outputs import InputProblem, PolicyInfo, SourceLocation, SubjectResult
-from webhook.engine import BoundPolicy, Engine, Planners
+from gatewright.checks.check_report import place, problem, result
+from gatewright.outputs import InputProblem, SourceLocation, SubjectResult
+from webhook.engine import BoundPolicy, Engine, Planners, Policy
 from webhook.engine.conflicts import PolicyConflict
+from webhook.engine.exceptions import BoundException
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests
 from webhook.known import Known
 from webhook.policy_sets.admission_policies import join_policies
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read_valid, without_cases
 
@@ -32,10 +34,13 @@ class PoliciesInForce:
 
     documents: Sequence[Document]
     engine: Engine
-    infos: Mapping[str, PolicyInfo]
+    policies: Mapping[str, Policy]
+    """By the title of the policy object."""
     now: datetime
     problems: tuple[InputProblem, ...] = ()
     """What is not in force: objects that are invalid, and policies that conflict with others."""
+    exceptions: tuple[tuple[Document, BoundException], ...] = ()
+    """The exceptions of the policy set, with their documents."""
 
     @classmethod
     def of(
@@ -56,8 +61,14 @@ class PoliciesInForce:
         own = Engine(in_force(found, catalogue(), home), planners)
         conflicts = (_conflict_problem(each, documents) for each in own.conflicts)
         engine = join_policies(own, more)
-        infos = policy_infos(engine.policies)
-        return cls(documents, engine, infos, now, (*problems, *conflicts))
+        policies = {each.title: each.policy for each in engine.policies}
+        exceptions = tuple(
+            (document, exception)
+            for document in documents
+            if document.value.get("kind") == "PolicyException"
+            and isinstance(exception := bind(document.value, catalogue()), BoundException)
+        )
+        return cls(documents, engine, policies, now, (*problems, *conflicts), exceptions)
 
     @classmethod
     def read(
@@ -112,7 +123,7 @@ class PoliciesInForce:
 
     def result(self, judged: JudgedManifest) -> SubjectResult:
         """Return a verdict as a result for reports, with file and line of each violation."""
-        return result(judged, self.infos)
+        return result(judged, self.policies)
 
 
 def _conflict_problem(conflict: PolicyConflict, documents: Iterable[Document]) -> InputProblem:

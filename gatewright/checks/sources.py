@@ -1,6 +1,7 @@
 """Read the manifests that a command line names: files, globs, charts, kustomizations."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,25 +53,33 @@ def read_sources(
     inventory = Inventory()
     for manifest in manifests:
         inventory.add(manifest)
-    inventory.settle(can_build=bool(kustomize()))
+    inventory.settle(kustomize)
     found = Sources(problems=inventory.problems, skipped=inventory.skipped)
-    inputs = {whole: inventory.inputs(whole, charts.values) for whole in inventory.units}
-    if changes is not None and changes.only:
-        kept = {whole for whole, paths in inputs.items() if changes.touch(paths)}
-        inventory.keep(kept, changes)
-        for name in changes.hidden_files():
-            inventory.skipped.add(name, HIDDEN)
-    with Renderer(charts) as renderer:
-        for whole, path in inventory.units.items():
-            if is_rendered(path):
+    judged = set(inventory.units)
+    if changes is not None:
+        judged = {
+            whole
+            for whole in inventory.units
+            if changes.touch(inventory.inputs(whole, charts.values))
+        }
+        if changes.only:
+            inventory.keep(judged, changes)
+            for name in changes.hidden_files():
+                inventory.skipped.add(name, HIDDEN)
+    rendered = inventory.rendered()
+    with Renderer(charts) if rendered else nullcontext() as renderer:
+        if renderer is not None:
+            for whole, path in rendered.items():
                 renderer.start(path, inventory.trees[whole])
         built = list[Path]()
         for whole, path in inventory.units.items():
-            is_judged = changes is None or path == STDIN or changes.touch(inputs[whole])
-            for input_path, documents in _read(found, path, renderer, inventory.resources(whole)):
+            is_judged = whole in judged or path == STDIN
+            resources = inventory.resources(whole) if whole in rendered else ()
+            for input_path, documents in _read(found, path, renderer, resources):
                 _add(found, input_path, documents, is_judged=is_judged)
-                built += [whole] * (is_judged and input_path == path)
-        _skip_omitted(found, inventory, renderer, built)
+                built += [whole] * (is_judged and whole in rendered and input_path == path)
+        if renderer is not None:
+            _skip_omitted(found, inventory, renderer, built)
     return found
 
 
@@ -86,12 +95,14 @@ def _skip_omitted(
 
 
 def _read(
-    found: Sources, path: Path, renderer: Renderer, resources: Sequence[Path]
+    found: Sources, path: Path, renderer: Renderer | None, resources: Sequence[Path]
 ) -> Iterator[tuple[Path, Sequence[Document]]]:
     """Yield the documents of a unit or, if it is a broken kustomization, of its `resources`."""
     try:
-        own = renderer.documents(path) if is_rendered(path) else _documents(path)
-        documents, faults = readable_documents(own)
+        if renderer is not None and is_rendered(path):
+            documents, faults = readable_documents(renderer.documents(path))
+        else:
+            documents, faults = readable_documents(_documents(path))
     except NotRenderedError as error:
         found.problems.append(str(error))
         return

@@ -188,7 +188,7 @@ def command(
     recorded = [] if reviews is None else list(read_reviews(reviews))
 
     def judge_manifests() -> Checker:
-        changes = ChangedFiles.of(manifests) if changed_files else ChangedFiles.since(changed)
+        changes = ChangedFiles.of(manifests) if changed_files else _since(changed)
         paths = (".",) if changed_files else manifests
         sources = _changed_sources(settings, paths, charts, changes)
         checker = Checker(
@@ -230,13 +230,17 @@ def command(
         report,
         results=tuple(results),
         notes=(*repeats, *report.notes),
-        ending=ending_soon(checker.exceptions, checker.now),
+        ending=ending_soon(checker.exceptions, checker.now) if checker.exceptions else (),
         unlisted=frozenset() if lists_all else PASSING,
     )
     for file in files if diff else ():
         show_diff(file.diff())
     write(report, tuple(each for each in outputs if each.file or not diff))
     return report.exit_code(fail_on)
+
+
+def _since(revision: str | None) -> ChangedFiles | None:
+    return None if revision is None else ChangedFiles.since(revision)
 
 
 def _changed_sources(

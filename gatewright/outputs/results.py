@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.resource import title
-from webhook.engine import ChildField, Fix
+from webhook.engine import ChildField
 
 NOTHING: Mapping[str, Any] = {}
 LEVELS = ("error", "warning", "note")
@@ -107,17 +107,13 @@ class InputProblem:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """The description of a policy: a summary, and its documentation as text ("" for none).
-
-    `fix` tells whether fixes of its violations are safe.
-    """
+    """The description of a policy: a summary, and its documentation as text ("" for none)."""
 
     name: str
     summary: str = ""
     documentation: str = ""
     severity: str = "medium"
     category: str = ""
-    fix: Fix | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class ManifestJudge:
         """
         self._engine = engine
         self._known = known
-        kinds = (target.kind for each in engine.policies for target in each.policy.targets)
+        kinds = (target.kind for each in engine.policies for target in each.targets)
         self._kinds = {(kind.group, kind.kind): kind for kind in kinds} | known.kinds
         self._namespace = namespace
         self._applies = applies

@@ -110,8 +110,8 @@ class EditorPolicies:
         if violation.check:
             text = catalogue()[violation.check].documentation
         else:
-            info = self.in_force.infos.get(violation.policy)
-            text = "" if info is None else info.documentation
+            policy = self.in_force.policies.get(violation.policy)
+            text = "" if policy is None else policy.documentation
         return "\n\n".join(prose(text))
 
 
