@@ -6,7 +6,7 @@ Source of the rules: YAMLOrJSONDecoder and YAMLReader of k8s.io/apimachinery/pkg
 import json
 import math
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,16 +58,17 @@ class DocumentPart:
         return whole[self.begin : self.end]
 
 
-def split(text: str) -> Iterator[DocumentPart]:
-    """Yield the documents of a text, also empty ones."""
-    begin = 0
+def split(text: str) -> list[DocumentPart]:
+    """Return the documents of a text, also empty ones."""
+    parts, begin = list[DocumentPart](), 0
     if OPENING_BRACE.match(text):
-        begin = yield from _split_json(text)
-    yield from _split_yaml(text, begin)
+        parts, begin = _split_json(text)
+    return [*parts, *_split_yaml(text, begin)]
 
 
-def _split_json(text: str) -> Generator[DocumentPart, None, int]:
-    """Yield the JSON values that a text begins with, and return where YAML begins after them."""
+def _split_json(text: str) -> tuple[list[DocumentPart], int]:
+    """Return the JSON values that a text begins with, and where YAML begins after them."""
+    parts = list[DocumentPart]()
     end = number = line = line_begin = 0
     while (begin := _skip(BLANK, text, end)) < len(text):
         if (breaks := text.count("\n", end, begin)) > 0:
@@ -77,20 +78,21 @@ def _split_json(text: str) -> Generator[DocumentPart, None, int]:
             value, after = JSON.raw_decode(text, begin)
         except (*NOT_JSON, DuplicateKeyError, OverflowError) as error:
             if number < 2 and not isinstance(error, OverflowError):
-                return _skip(LINE_END, text, end) if number else 0
+                return parts, _skip(LINE_END, text, end) if number else 0
             # As kubectl: after two values, the rest is JSON, too.
             problem, found = f"not JSON: {_reason(error)}", _end_of_value(text, begin)
             after = _next_separator(text, begin) if found is None else found
             problem += UNREAD if found is None else ""
-            yield DocumentPart(begin, after, line, column, fault=UnusableError(line, problem))
+            fault = UnusableError(line, problem)
+            parts.append(DocumentPart(begin, after, line, column, fault=fault))
             if found is None:
-                return after
+                return parts, after
         else:
-            yield DocumentPart(begin, after, line, column, is_json=True, value=value)
+            parts.append(DocumentPart(begin, after, line, column, is_json=True, value=value))
         if (breaks := text.count("\n", begin, after)) > 0:
             line, line_begin = line + breaks, text.rindex("\n", begin, after) + 1
         end, number = after, number + 1
-    return len(text)
+    return parts, len(text)
 
 
 def _reason(error: Exception) -> str:

@@ -46,13 +46,20 @@ class Document:
     value: Any
     lines: FieldPlaces | None = None
 
-    def place(self, path: str = "") -> Position:
-        """Return line and column (both from 1) of the field at `path`, or of its nearest parent.
+    def find(self, path: str = "") -> tuple[str, Position]:
+        """Return file and position of the field at `path`, or of its nearest parent.
 
-        Name a list item by its index or by one of its fields: `spec.any[0].kinds`,
-        `containers[name=app].image`.
+        Of a chart, the file is its template or values file. Name a list item by its index or by one
+        of its fields: `spec.any[0].kinds`, `containers[name=app].image`.
         """
-        return (1, 1) if self.lines is None else self.lines.place(path)
+        if self.lines is None:
+            return self.source, (1, 1)
+        file, position = self.lines.find(path)
+        return file or self.source, position
+
+    def place(self, path: str = "") -> Position:
+        """Return line and column (both from 1) of the field at `path`, or of its nearest parent."""
+        return self.find(path)[1]
 
     def line(self, path: str = "") -> int:
         """Return the line (from 1) of the field at `path`, or of its nearest parent."""
@@ -60,12 +67,8 @@ class Document:
 
     def where(self, path: str = "") -> str:
         """Return `file:line` of the field at `path`; the source alone where it has no lines."""
-        source = printable(self.file(path))
-        return f"{source}:{self.line(path)}" if self.has_lines else source
-
-    def file(self, path: str = "") -> str:
-        """Return the file that contains the field: for a chart, its template or values file."""
-        return (self.lines.file(path) if self.lines is not None else "") or self.source
+        file, (line, _) = self.find(path)
+        return f"{printable(file)}:{line}" if self.has_lines else printable(file)
 
     @classmethod
     def of_object(cls, value: Any, source: str = "") -> "Document":
@@ -106,8 +109,10 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
         ) from None
     for document in read_values(text):
         if isinstance(document, ReadValue):
-            value, part, start = document
-            yield from _items(Document(source, value), TextLines.of(text, part, start))
+            value, part, (line, column) = document
+            yield from _items(
+                Document(source, value), TextLines(text, part, (line + 1, column + 1))
+            )
             continue
         is_last = len(faults) == MAX_FAULTS
         reason = TOO_MANY if is_last else document
@@ -149,7 +154,7 @@ def read_documents(path: Path) -> Iterator[Document]:
     """
     try:
         with path.open("rb") as file:
-            data = _read_bounded(file, printable(path))
+            data = _read_bounded(file, path)
     except OSError as error:
         raise DocumentError(f"{printable(path)}: {error.strerror or error}") from None
     yield from parse_documents(data, os.fsencode(path).decode(errors="backslashreplace"))
@@ -196,10 +201,10 @@ def read_stdin() -> Iterator[Document]:
     yield from parse_documents(_read_bounded(sys.stdin.buffer, "<stdin>"), "<stdin>")
 
 
-def _read_bounded(file: BinaryIO, source: str) -> bytes:
+def _read_bounded(file: BinaryIO, source: object) -> bytes:
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise DocumentError(f"{source}: larger than {MAX_BYTES >> 20} MiB; split it")
+        raise DocumentError(f"{printable(source)}: larger than {MAX_BYTES >> 20} MiB; split it")
     return data
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from config import schemas
 from config.faults import did_you_mean
 from config.quantities import parse_exact
-from config.schemas import METADATA, CustomTypes, parse_type
+from config.schemas import METADATA, CustomTypes, ObjectType, parse_type
 from config.yaml_scalars import LARGEST_INTEGER
 from kube.resource import JsonObject
 
@@ -98,29 +98,30 @@ class _Walk:
             yield from self._of_fields(value, inner, path)
 
     def _of_fields(self, value: JsonObject, type: str, path: str) -> Iterator[ObjectFault]:
-        known = self.custom.fields_of(type)
-        is_native = type not in self.custom.types and schemas.is_built_in(type)
+        object_type = self.custom.object_type(type)
+        fields, _, is_native = object_type
         for name, item in value.items():
             below = f"{path}.{name}" if path else name
-            if name in known:
-                code = _with_size(name, known[name]) if is_native else known[name]
+            if name in fields:
+                code = _with_size(name, fields[name]) if is_native else fields[name]
                 yield from self.faults(item, code, below)
             else:
-                fix = _suggestion(name, known, "Remove it")
+                fix = _suggestion(name, fields, "Remove it")
                 yield ObjectFault(below, item, f"unknown field; {UNKNOWN}", fix)
-        yield from self._demands(value, type, path, is_native)
-        spec = known.get("spec", "")
+        yield from self._demands(value, object_type, path)
+        spec = fields.get("spec", "")
         if is_native and not path and not value.get("spec") and parse_type(spec).shape == "struct":
-            yield from self._demands({}, spec, "spec", is_native)  # in Go it is there, and empty
+            # In Go it is there, and empty.
+            yield from self._demands({}, self.custom.object_type(spec), "spec")
 
     def _demands(
-        self, value: JsonObject, type: str, path: str, is_native: bool
+        self, value: JsonObject, object_type: ObjectType, path: str
     ) -> Iterator[ObjectFault]:
         """Yield a fault for each missing field and each value that is not among a field's values.
 
         An empty text of a built-in type counts as absent, as in Go.
         """
-        demands = self.custom.demands_of(type)
+        _, demands, is_native = object_type
         for name in demands.required:
             below = f"{path}.{name}" if path else name
             found = value.get(name)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, Self
+from typing import Protocol
 
 import yaml
 
@@ -18,12 +18,11 @@ Position = tuple[int, int]  # line and column, both from 1
 class FieldPlaces(Protocol):
     """Finds the positions of a document's fields."""
 
-    def place(self, path: str) -> Position:
-        """Return the position of the field at `path`, or of its nearest parent."""
+    def find(self, path: str) -> tuple[str, Position]:
+        """Return file and position of the field at `path`, or of its nearest parent.
 
-    def file(self, path: str) -> str:
-        """Return the file that contains the field; "" if it is the document's own file."""
-        return ""
+        The file is "" if it is the document's own.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +31,14 @@ class OneLine(FieldPlaces):
 
     line: int = 1
 
-    def place(self, path: str) -> Position:
+    def find(self, path: str) -> tuple[str, Position]:
         """Return the beginning of the line."""
-        return self.line, 1
+        return "", (self.line, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class TextLines(FieldPlaces):
-    """The positions in a document that is a part of a text.
+    """The positions in a document that is a part of a text, and whose root is at `start`.
 
     `items` are the indexes of nested lists that lead to the object. The part is parsed again when a
     position is needed: most documents have no violation, and nodes take ten times the memory of
@@ -51,21 +50,16 @@ class TextLines(FieldPlaces):
     start: Position
     items: tuple[int, ...] = ()
 
-    @classmethod
-    def of(cls, text: str, part: DocumentPart, start: tuple[int, int]) -> Self:
-        """Return the positions in a parsed document, whose root is at `start` (from 0)."""
-        return cls(text, part, (start[0] + 1, start[1] + 1))
-
-    def place(self, path: str) -> Position:
+    def find(self, path: str) -> tuple[str, Position]:
         """Return the position of the field at `path`, or of its nearest parent."""
         if not (path or self.items):
-            return self.start
+            return "", self.start
         try:
             root = _root(self.text, self.part)
         except yaml.YAMLError:  # JSON that no parser of YAML takes
-            return self.start
+            return "", self.start
         mark = _find(self._below(root), path)
-        return mark.line + 1, mark.column + 1
+        return "", (mark.line + 1, mark.column + 1)
 
     @property
     def node(self) -> yaml.Node:

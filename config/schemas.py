@@ -51,6 +51,14 @@ class TypeRules(NamedTuple):
     """The values that fields may have, or their items, by field."""
 
 
+class ObjectType(NamedTuple):
+    """The fields of a type, what it demands, and whether it is Kubernetes' own."""
+
+    fields: SchemaFields
+    demands: TypeRules
+    is_native: bool = False
+
+
 @lru_cache(maxsize=4096)
 def parse_type(code: str) -> FieldType:
     """Return the type of a code.
@@ -144,10 +152,12 @@ def fields_of(type: str) -> SchemaFields:
     return (types if type in types else _own()["types"])[type]  # type: ignore[no-any-return]
 
 
-def demands_of(type: str) -> TypeRules:
-    """Return the fields that a type requires, and the values of those that have only some."""
-    found = _built_in() if is_built_in(type) else _own()
-    return TypeRules(found["required"].get(type, ()), found["enums"].get(type, {}))
+@cache
+def _known_type(type: str) -> ObjectType:
+    is_native = is_built_in(type)
+    known = _built_in() if is_native else _own()
+    demands = TypeRules(known["required"].get(type, ()), known["enums"].get(type, {}))
+    return ObjectType(known["types"][type], demands, is_native)
 
 
 def defaults_of(type: str) -> Mapping[str, Any]:
@@ -282,11 +292,11 @@ class CustomTypes:
         """Return the values that the API server fills in for a type, custom or built-in."""
         return self.defaults.get(type, {}) if type in self.types else defaults_of(type)
 
-    def demands_of(self, type: str) -> TypeRules:
-        """Return what a type demands, custom or known."""
+    def object_type(self, type: str) -> "ObjectType":
+        """Return all about a type, custom or known. Raises KeyError for an unknown type."""
         if type in self.types:
-            return self.demands.get(type, TypeRules())
-        return demands_of(type)
+            return ObjectType(self.types[type], self.demands.get(type, TypeRules()))
+        return _known_type(type)
 
 
 def _defaults(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

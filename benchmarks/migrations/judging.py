@@ -11,6 +11,7 @@ from webhook.engine import NOW as NOW_LOOK_UP
 from webhook.engine import BoundPolicy, Engine
 from webhook.harness.bases import is_cluster_scoped
 from webhook.harness.manifests import ManifestJudge, add_manifests
+from webhook.harness.objects import is_whole
 from webhook.harness.reviews import Admission, ask, review, reviewed_namespace
 from webhook.known import Known
 from webhook.policy_sets.bound_objects import bind
@@ -28,7 +29,7 @@ def judged(policies: Iterable[ConvertedPolicy], sample: Sample) -> str:
         bound.append(bind({**each.object, "spec": spec}, catalogue()))
     engine = Engine(each for each in bound if isinstance(each, BoundPolicy))
     known = Known()
-    add_manifests(known, [*sample.beside, sample.document], "default")
+    add_manifests(known, filter(is_whole, [*sample.beside, sample.document]), "default")
     for document in (sample.document, *sample.beside):
         known.set_labels((document.value.get("metadata") or {}).get("namespace", "default"), {})
     for namespace, labels in sample.labels.items():

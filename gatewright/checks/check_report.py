@@ -35,11 +35,10 @@ SEVERE, KIND = ("high", "kinds")
 
 def place(document: Document, path: str = "") -> SourceLocation:
     """Return the file and line of a field of a document."""
-    return (
-        SourceLocation(document.file(path), *document.place(path))
-        if document.source
-        else SourceLocation()
-    )
+    if not document.source:
+        return SourceLocation()
+    file, position = document.find(path)
+    return SourceLocation(file, *position)
 
 
 def problems_of(error: DocumentError) -> list[InputProblem]:

@@ -18,6 +18,7 @@ from webhook.engine.exceptions import BoundException
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests
+from webhook.harness.objects import is_whole
 from webhook.known import Known
 from webhook.policy_sets.admission_policies import join_policies
 from webhook.policy_sets.bound_objects import bind
@@ -119,7 +120,8 @@ class PoliciesInForce:
 
         Raises DocumentError if one is not an API object.
         """
-        yield from map(self.judge(known_of(documents, namespace, {}), namespace), documents)
+        known = known_of(filter(is_whole, documents), namespace, {})
+        yield from map(self.judge(known, namespace), documents)
 
     def result(self, judged: JudgedManifest) -> SubjectResult:
         """Return a verdict as a result for reports, with file and line of each violation."""
@@ -142,7 +144,7 @@ def known_of(
     labels: Mapping[str, Labels],
     known: Known | None = None,
 ) -> Known:
-    """Return `known` with the documents and the labels of namespaces added, for look-ups."""
+    """Return `known` with complete objects and the labels of namespaces added, for look-ups."""
     known = known or Known()
     for name, label in labels.items():
         known.set_labels(name, label)

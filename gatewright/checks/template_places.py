@@ -126,18 +126,12 @@ class TemplatePlaces(FieldPlaces):
     tokens: TemplateTokens
     values: ChartValues | None
 
-    def place(self, path: str) -> Position:
+    def find(self, path: str) -> tuple[str, Position]:
         """Return the position of the value at `path`, or of its key in the template.
 
-        If the template includes the field from elsewhere, return the nearest key above it.
+        The file is that with the values, or "" for the template. If the template includes the field
+        from elsewhere, the position is that of the nearest key above it.
         """
-        return self._location(path)[1]
-
-    def file(self, path: str) -> str:
-        """Return the values file with that position; "" if it is in the template."""
-        return self._location(path)[0]
-
-    def _location(self, path: str) -> tuple[str, Position]:
         position, block, written = (self.row + 1, 1), self.tokens, ""
         steps = split_path(path)
         for number, step in enumerate(steps):

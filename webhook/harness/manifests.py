@@ -11,7 +11,7 @@ import orjson
 from config.converters import ConversionError, to_stored_version
 from config.defaulting import fill_crd_defaults
 from config.documents import Document, DocumentError
-from kube.resource import group_version_kind, title
+from kube.resource import CRD, group_version_kind, title
 from webhook.engine import (
     LACKED,
     NAMESPACE_LABELS,
@@ -30,7 +30,7 @@ from webhook.engine.request import NAME_LABEL
 from webhook.engine.violation import one_line
 from webhook.findings import Finding, findings
 from webhook.harness.crashes import describe_crash
-from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
+from webhook.harness.objects import as_served, namespace_of, require_object
 from webhook.harness.reviews import Admission, ReviewAnswer, ask, reviewed_namespace
 from webhook.known import Known
 from webhook.messages import failure
@@ -106,8 +106,7 @@ class ManifestJudge:
 
         Raises DocumentError if it is not an API object.
         """
-        require_object(document)
-        sent = group_version_kind(document.value)
+        sent = require_object(document)
         kind = self._kinds.get((sent[0], sent[2]))
         is_namespaced = kind is None or kind.namespaced
         where = namespace_of(document.value, self._namespace) if is_namespaced else ""
@@ -195,27 +194,25 @@ def _anywhere(bound: BoundPolicy) -> BoundPolicy:
 
 
 def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -> None:
-    """Add the complete objects among the documents; `namespace` is the default namespace."""
-    for document in filter(is_whole, documents):
+    """Add complete objects; `namespace` is the default namespace."""
+    for document in documents:
         known.add(as_served(document.value), namespace_of(document.value, namespace))
 
 
 def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind]) -> list[Kind]:
-    """Return the kinds among documents and `known` that the table of kinds lacks.
+    """Return the kinds of complete objects, and those `known`, that the table of kinds lacks.
 
     Their plural is taken from `known` or a CustomResourceDefinition among the documents; otherwise
     it is the regular plural.
     """
-    documents = list(filter(is_whole, documents))
-    defined = Known()
-    add_manifests(defined, documents, "")
-    found = (group_version_kind(each.value) for each in documents)
-    regular = {
-        (group, kind): Kind(group, kind, plural(kind), (ANY_VERSION, version))
-        for group, version, kind in found
-    }
-    kinds = regular | defined.kinds | dict(known)
-    return [kind for key, kind in kinds.items() if key not in known_kinds()]
+    defined, regular = Known(), dict[tuple[str, str], Kind]()
+    for document in documents:
+        group, version, kind = group_version_kind(document.value)
+        regular[group, kind] = Kind(group, kind, plural(kind), (ANY_VERSION, version))
+        if (group, kind) == (CRD.group, CRD.kind):
+            defined.add(document.value, "")
+    kinds, table = regular | defined.kinds | dict(known), known_kinds()
+    return [kind for key, kind in kinds.items() if key not in table]
 
 
 def _explain_failure(outcome: Outcome) -> str:

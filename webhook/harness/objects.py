@@ -39,8 +39,8 @@ def is_whole(document: Document) -> bool:
     return True
 
 
-def require_object(document: Document) -> None:
-    """Raise DocumentError if a document is not an API object."""
+def require_object(document: Document) -> tuple[str, str, str]:
+    """Return group, version and kind of an API object. Raises DocumentError for anything else."""
     value = document.value
     for field in ("apiVersion", "kind"):
         if not isinstance(value, dict) or not isinstance(value.get(field), str) or not value[field]:
@@ -53,19 +53,21 @@ def require_object(document: Document) -> None:
         if not isinstance(value["metadata"].get(field), expected | None):
             path = f"metadata.{field}"
             raise DocumentError(f"{document.where(path)}: {path}: must be {JSON_TYPES[expected]}")
-    _require_known_kind(document)
+    sent = group_version_kind(value)
+    _require_known_kind(document, sent[0], sent[2])
+    return sent
 
 
-def _require_known_kind(document: Document) -> None:
+def _require_known_kind(document: Document, group: str, kind: str) -> None:
     """Raise DocumentError for an unknown kind that resembles one of its built-in group."""
-    api_version, (group, _, kind) = document.value["apiVersion"], group_version_kind(document.value)
     names = {name for of, name in known_kinds() if of == group}
     if kind in names:
         return
     suggestion = did_you_mean(kind, names, cutoff=0.8)
     if suggestion.startswith("; did"):
         raise DocumentError(
-            f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{suggestion}'
+            f"{document.where('kind')}: kind: {document.value['apiVersion']} has no kind "
+            f'"{kind}"{suggestion}'
         )
 
 

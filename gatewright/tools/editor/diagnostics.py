@@ -23,7 +23,7 @@ from gatewright.tools.editor.yaml_parts import TextPart, documents_in, parts_of
 from webhook.engine.match import Labels
 from webhook.engine.planners import NO_PLANNERS
 from webhook.harness.case_file import CaseFile
-from webhook.harness.objects import is_object
+from webhook.harness.objects import is_object, is_whole
 from webhook.policy_sets.catalogue import catalogue
 
 DocumentJudge = Callable[[Document], SubjectResult]
@@ -97,7 +97,7 @@ class EditorPolicies:
         Policies look up objects among the documents; custom kinds are defined in other files, too.
         """
         self.definitions.open(source, documents)
-        all_known = [*self.definitions.besides(source), *documents]
+        all_known = filter(is_whole, [*self.definitions.besides(source), *documents])
         in_force, known = self.in_force, known_of(all_known, self._namespace, self._labels)
         judge = in_force.judge(known, self._namespace)
         needs = frozenset[str]().union(*(each.needs for each in in_force.engine.policies))

@@ -21,6 +21,7 @@ from kube.resource import JsonObject
 from webhook.engine import NOW
 from webhook.engine.exceptions import HOME
 from webhook.harness.manifests import JudgedManifest, kinds_in
+from webhook.harness.objects import is_whole
 from webhook.harness.reviews import Admission, ReviewAnswer, ask
 from webhook.review import MalformedRequestError
 
@@ -63,13 +64,13 @@ class JudgedDraft:
         )
         if not objects and not olds:
             raise DocumentError(f"{OBJECT}: no object")
-        known = known_of([*objects[1:], *olds], draft.namespace, {})
+        known = known_of(filter(is_whole, [*objects[1:], *olds]), draft.namespace, {})
         policies = PoliciesInForce.read(
             list(parse_documents(draft.policies.encode(), POLICIES)),
             HOME,
             planners_of(Settings(), HOME),
             now,
-            kinds=kinds_in([*objects, *olds], {}),
+            kinds=kinds_in(filter(is_whole, [*objects, *olds]), {}),
             custom=CustomTypes.of(each.value for each in objects),
             sources=[POLICIES],
         )

@@ -140,7 +140,7 @@ def test_a_field_of_a_rendered_object_has_a_line_in_its_template(path, line):
 
     An item whose name is an action matches if it is the only one.
     """
-    assert TemplateFile(TEMPLATE).places("Deployment", 0).place(path)[0] == line
+    assert TemplateFile(TEMPLATE).places("Deployment", 0).find(path)[1][0] == line
 
 
 def test_objects_of_a_loop_have_the_lines_of_its_body():
@@ -149,8 +149,8 @@ def test_objects_of_a_loop_have_the_lines_of_its_body():
     An object that another file writes has the template's first line.
     """
     text = "kind: A\n---\nkind: B\n---\nkind: B\n"
-    lines = [TemplateFile(text).places("B", number).place("")[0] for number in range(4)]
-    assert (lines, TemplateFile(text).places("C", 0).place("spec")) == ([3, 5, 5, 5], (1, 1))
+    lines = [TemplateFile(text).places("B", number).find("")[1][0] for number in range(4)]
+    assert (lines, TemplateFile(text).places("C", 0).find("spec")) == ([3, 5, 5, 5], ("", (1, 1)))
 
 
 def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
