@@ -15,6 +15,7 @@ FILE = re.compile(r"`([\w/]+\.py)`")  # `turns.py`
 PATH = re.compile(rf"\b((?:{TOP})(?:/[\w-]+)+(?:\.\w+)?)\b(?!/<|\*)")  # webhook/review, no glob
 FOLDER = re.compile(r"(?<![\w/.>-])([a-z_]+/)(?=[\s`])")  # `library/`
 MEMBER = re.compile(r"`([a-z_]+)\.(?!py`|txt`|toml`)(\w+)`")  # `admission.handle`
+IDEA = re.compile(r"^\| `(\w+)` \|.*\| `([\w/]+\.py)` \|$", re.MULTILINE)  # a row: class and file
 # A policy and a kind that a reader of CONTRIBUTING.md adds.
 EXAMPLES = re.compile("host_network|gadget")
 
@@ -72,3 +73,12 @@ def test_names_that_do_not_exist_are_found() -> None:
         "`review.envelope` `review.answer` `aiohttp.ClientSession` `config/api/<kind>.py`\n"
     )
     assert list(unknown(text)) == ["nothing.py", "webhook/nothing", "rooms/", "review.envelope"]
+
+
+def test_each_idea_of_a_check_is_a_class_of_its_module():
+    """There are at most ten, with the `Checker` below the table."""
+    ideas = IDEA.findall(read("/docs/architecture.md"))
+    assert 5 < len(ideas) < 10
+    for name, file in ideas:
+        [path] = [path for path in files() if path.endswith(f"/{file}")]
+        assert f"\nclass {name}" in read(path)
