@@ -229,8 +229,9 @@ class Inventory:
             return [path for one in all for path in (one.file, *one.resources, *one.inputs)]
         return [whole]
 
+    @property
     def rendered(self) -> dict[Path, Path]:
-        """Return the units that are charts or kustomizations."""
+        """The units that are charts or kustomizations."""
         return {whole: path for whole, path in self.units.items() if is_rendered(path)}
 
     def resources(self, whole: Path) -> list[Path]:

@@ -66,7 +66,7 @@ def read_sources(
             inventory.keep(judged, changes)
             for name in changes.hidden_files():
                 inventory.skipped.add(name, HIDDEN)
-    rendered = inventory.rendered()
+    rendered = inventory.rendered
     with Renderer(charts) if rendered else nullcontext() as renderer:
         if renderer is not None:
             for whole, path in rendered.items():
