@@ -58,19 +58,19 @@ def _fill(value: Any, code: str) -> Any:
     fields, omitted = fields_of(type.inner), omitted_of(type.inner)
     if type.inner == METADATA:
         return {key: each for key, each in value.items() if each not in (None, {}, [])}
-    found = {
+    filled = {
         key: item
         for key, item in value.items()
         if item is not None and not (key in omitted and item in ("", 0, [], {}))
     }
-    found |= {
+    filled |= {
         key: copy.deepcopy(default)
         for key, default in defaults_of(type.inner).items()
-        if key not in found and key not in CONDITIONAL.get(type.inner, ())
+        if key not in filled and key not in CONDITIONAL.get(type.inner, ())
     }
     if complete := RULES.get(type.inner):
-        complete(found)
-    return {key: _fill(each, fields.get(key, "")) for key, each in found.items()}
+        complete(filled)
+    return {key: _fill(each, fields.get(key, "")) for key, each in filled.items()}
 
 
 def _pull_policy(image: str) -> str:

@@ -36,8 +36,8 @@ def walk_directory(root: Path, report_unread: Callable[[str], None]) -> Iterator
             continue
         entries = DirectoryEntries(path, [], [], [])
         try:
-            with os.scandir(path) as found:
-                for entry in found:
+            with os.scandir(path) as listing:
+                for entry in listing:
                     is_directory = os.path.isdir(entry.path)  # noqa: PTH112 (no error for a loop)
                     kind = entries.linked if entry.is_symlink() else entries.folders
                     (kind if is_directory else entries.files).append(entry.name)
@@ -56,15 +56,15 @@ def expand_glob(pattern: str, report_unread: Callable[[str], None]) -> list[Path
     `**` does not enter links to directories: they may form loops.
     """
     whole = Path(pattern)
-    found = {Path(whole.anchor)}
+    paths = {Path(whole.anchor)}
     for part in whole.parts[bool(whole.anchor) :]:
         if part == "**":
-            found = {below for path in found for below in _everything_below(path, report_unread)}
+            paths = {below for path in paths for below in _everything_below(path, report_unread)}
         elif glob.has_magic(part):
-            found = {path / name for path in found for name in _matching_names(path, part)}
+            paths = {path / name for path in paths for name in _matching_names(path, part)}
         else:
-            found = {path / part for path in found if os.path.lexists(path / part)}
-    return sorted(found)
+            paths = {path / part for path in paths if os.path.lexists(path / part)}
+    return sorted(paths)
 
 
 def _everything_below(path: Path, report_unread: Callable[[str], None]) -> Iterator[Path]:

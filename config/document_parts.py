@@ -80,12 +80,12 @@ def _split_json(text: str) -> tuple[list[DocumentPart], int]:
             if number < 2 and not isinstance(error, OverflowError):
                 return parts, _skip(LINE_END, text, end) if number else 0
             # As kubectl: after two values, the rest is JSON, too.
-            problem, found = f"not JSON: {_reason(error)}", _end_of_value(text, begin)
-            after = _next_separator(text, begin) if found is None else found
-            problem += UNREAD if found is None else ""
+            problem, value_end = f"not JSON: {_reason(error)}", _end_of_value(text, begin)
+            after = _next_separator(text, begin) if value_end is None else value_end
+            problem += UNREAD if value_end is None else ""
             fault = UnusableError(line, problem)
             parts.append(DocumentPart(begin, after, line, column, fault=fault))
-            if found is None:
+            if value_end is None:
                 return parts, after
         else:
             parts.append(DocumentPart(begin, after, line, column, is_json=True, value=value))
@@ -108,14 +108,14 @@ def _end_of_value(text: str, begin: int) -> int | None:
 
 
 def _next_separator(text: str, begin: int) -> int:
-    found = SEPARATOR.search(text, begin)
-    return len(text) if found is None else found.start()
+    separator = SEPARATOR.search(text, begin)
+    return len(text) if separator is None else separator.start()
 
 
 def _skip(expression: re.Pattern[str], text: str, begin: int) -> int:
     """Return the end of the expression, which also matches nothing."""
-    found = expression.match(text, begin)
-    return begin if found is None else found.end()
+    match = expression.match(text, begin)
+    return begin if match is None else match.end()
 
 
 def _split_yaml(text: str, begin: int) -> Iterator[DocumentPart]:
@@ -152,12 +152,12 @@ def _part(text: str, begin: int, end: int, line: int, fault: UnusableError | Non
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise DuplicateKeyError(f"duplicate key {twice!r}")
-    return found
+    return value
 
 
 def _integer(text: str) -> int | float:

@@ -125,13 +125,13 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
 
 def readable_documents(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
     """Return the documents that can be read, and a line for each that cannot."""
-    found = list[Document]()
+    readable = list[Document]()
     try:
         for document in documents:
-            found.append(document)  # kept when the next one raises
+            readable.append(document)  # kept when the next one raises
     except DocumentError as error:
-        return found, error.lines
-    return found, []
+        return readable, error.lines
+    return readable, []
 
 
 def decode_text(data: bytes) -> str:
@@ -166,10 +166,10 @@ def documents_at(paths: Iterable[Path]) -> list[Document]:
     Raises DocumentError, with a line for each, if files or documents cannot be read, or a directory
     has none.
     """
-    found, faults = readable_documents_at(paths)
+    documents, faults = readable_documents_at(paths)
     if faults:
         raise DocumentError("\n".join(faults))
-    return found
+    return documents
 
 
 def readable_documents_at(paths: Iterable[Path]) -> tuple[list[Document], list[str]]:
@@ -177,7 +177,7 @@ def readable_documents_at(paths: Iterable[Path]) -> tuple[list[Document], list[s
 
     With a line for each file or document that cannot be read, and each directory without files.
     """
-    found, faults = list[Document](), list[str]()
+    readable, faults = list[Document](), list[str]()
     for path in paths:
         try:
             files = yaml_files(path)
@@ -186,9 +186,9 @@ def readable_documents_at(paths: Iterable[Path]) -> tuple[list[Document], list[s
             continue
         for file in files:
             documents, unreadable = readable_documents(read_documents(file))
-            found += documents
+            readable += documents
             faults += unreadable
-    return found, faults
+    return readable, faults
 
 
 def read_stdin() -> Iterator[Document]:
@@ -215,10 +215,10 @@ def yaml_files(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    found = yaml_files_in(path)
-    if not found:
+    files = yaml_files_in(path)
+    if not files:
         raise DocumentError(f"{printable(path)}: no YAML files in this directory")
-    return found
+    return files
 
 
 def yaml_files_in(directory: Path) -> list[Path]:
@@ -228,10 +228,10 @@ def yaml_files_in(directory: Path) -> list[Path]:
     is a link out of `directory`.
     """
     unread = list[str]()
-    found = readable_yaml_files(directory, unread.append)
+    files = readable_yaml_files(directory, unread.append)
     if unread:
         raise DocumentError("\n".join(unread))
-    return found
+    return files
 
 
 def readable_yaml_files(directory: Path, report_unread: Callable[[str], None]) -> list[Path]:
@@ -239,16 +239,16 @@ def readable_yaml_files(directory: Path, report_unread: Callable[[str], None]) -
 
     `report_unread` gets a line for each directory that is not read.
     """
-    found = list[Path]()
+    files = list[Path]()
     whole = directory.resolve()
     for path, folders, names, linked in walk_directory(directory, report_unread):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [path / name for name in names if MANIFEST.fullmatch(name)]
+        files += [path / name for name in names if MANIFEST.fullmatch(name)]
         for link in (path / name for name in linked if not name.startswith(".")):
             if not Path(os.path.realpath(link)).is_relative_to(whole):
                 report_unread(f"{printable(link)}: not read: a link to a directory; name that one")
     # A link to a file that is gone is an error where it is read.
-    return sorted(file for file in found if file.is_file() or not file.exists())
+    return sorted(file for file in files if file.is_file() or not file.exists())
 
 
 def _items(document: Document, lines: TextLines) -> Iterator[Document]:

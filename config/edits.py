@@ -62,11 +62,11 @@ def replace_at(value: Any, path: Sequence[PathElement], new: Any) -> Any:
         return items
     if not isinstance(value, dict | None) or isinstance(step, int):
         raise EditError("no such field")
-    found = value or {}
-    inner = replace_at(found.get(step), rest, new) if rest else new
+    before = value or {}
+    inner = replace_at(before.get(step), rest, new) if rest else new
     if inner is None or (new is None and inner == {}):
-        return {key: each for key, each in found.items() if key != step}
-    return {**found, step: inner}
+        return {key: each for key, each in before.items() if key != step}
+    return {**before, step: inner}
 
 
 def is_at(value: Any, path: Sequence[PathElement], new: Any) -> bool:

@@ -54,9 +54,9 @@ def parse(model: type[Model], data: Any, *, noun: str = "field", at: str = "") -
             orjson.dumps(data), extra="forbid", by_alias=True, by_name=False
         )
     except ValidationError as error:
-        found = faults(model, error, noun=noun)
+        path_faults = faults(model, error, noun=noun)
         raise FaultsError(
-            (".".join(filter(None, (at, path))), text) for path, text in found
+            (".".join(filter(None, (at, path))), text) for path, text in path_faults
         ) from None
 
 
@@ -68,10 +68,10 @@ def faults(
     For a union, only the errors of the variant that matches the value are reported.
     """
     items = error.errors(include_url=False)[:MAX_FAULTS]
-    found = [(*_fault(model, item, noun), item["type"]) for item in items]
-    matched = {path for path, _, type in found if not type.endswith("_type")}
-    values = {path for path, _, type in found if type == "value_error"}
-    within = tuple(path for path, _, _ in found)
+    typed_faults = [(*_fault(model, item, noun), item["type"]) for item in items]
+    matched = {path for path, _, type in typed_faults if not type.endswith("_type")}
+    values = {path for path, _, type in typed_faults if type == "value_error"}
+    within = tuple(path for path, _, _ in typed_faults)
 
     def is_of_another_type(path: str, type: str) -> bool:
         # Another variant of the union matched the value and found errors in it.
@@ -81,7 +81,7 @@ def faults(
             )
         return type.endswith("_type") and path in matched
 
-    return [(path, text) for path, text, type in found if not is_of_another_type(path, type)]
+    return [(path, text) for path, text, type in typed_faults if not is_of_another_type(path, type)]
 
 
 def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
@@ -131,7 +131,7 @@ def _follow(
     for step in location:
         branches = _branches(here)
         if len(branches) > 1:
-            here = next((found for each in branches if (found := _model_in(each))), None)
+            here = next((inner for each in branches if (inner := _model_in(each))), None)
             continue
         steps.append(step)
         here = branches[0]
@@ -168,5 +168,5 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(
-        (found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part))), None
+        (inner for part in getattr(annotation, "__args__", ()) if (inner := _model_in(part))), None
     )

@@ -124,12 +124,12 @@ class _Walk:
         _, demands, is_native = object_type
         for name in demands.required:
             below = f"{path}.{name}" if path else name
-            found = value.get(name)
-            if found is None or (is_native and found in ("", [])):
-                yield ObjectFault(below, found, MISSING, "Add it", is_decodable=True)
+            item = value.get(name)
+            if item is None or (is_native and item in ("", [])):
+                yield ObjectFault(below, item, MISSING, "Add it", is_decodable=True)
         for name, values in demands.values.items():
-            found, below = value.get(name), f"{path}.{name}" if path else name
-            for item in found if isinstance(found, list) else (found,):
+            written, below = value.get(name), f"{path}.{name}" if path else name
+            for item in written if isinstance(written, list) else (written,):
                 if item is None or (is_native and item == "") or item in values:
                     continue
                 if isinstance(item, str | int | float):  # another type is a fault of its own

@@ -94,10 +94,10 @@ def _find(node: yaml.Node, path: str) -> yaml.Mark:
         elif isinstance(node, yaml.MappingNode):
             # A key in brackets, such as `labels[app.kubernetes.io/name]`.
             name = step[1:-1] if step.startswith("[") else step
-            found = [pair for pair in _effective_pairs(node) if pair[0].value == name]
-            if not found:
+            pairs = [pair for pair in _effective_pairs(node) if pair[0].value == name]
+            if not pairs:
                 break
-            key, node = found[-1]
+            key, node = pairs[-1]
             mark = key.start_mark
         else:
             break
@@ -114,12 +114,12 @@ def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
 @lru_cache(maxsize=8)
 def _items_by(node: yaml.SequenceNode, name: str) -> dict[str, yaml.Node]:
     """Return the first item for each value of a field: a list may have thousands of items."""
-    found = dict[str, yaml.Node]()
+    items = dict[str, yaml.Node]()
     for item in node.value:
         for field, value in item.value if isinstance(item, yaml.MappingNode) else ():
             if field.value == name and isinstance(value, yaml.ScalarNode):
-                found.setdefault(value.value, item)
-    return found
+                items.setdefault(value.value, item)
+    return items
 
 
 def _effective_pairs(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:

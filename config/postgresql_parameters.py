@@ -102,8 +102,8 @@ def _fault(name: str, value: str, version: str) -> tuple[str, str] | None:
     parameter = versions.get(version)
     if parameter is None:
         first, last = min(versions, key=int), max(versions, key=int)
-        known = first if first == last else f"{first} to {last}"
-        return f"version {version} has no such parameter, only {known}", "remove it"
+        supported = first if first == last else f"{first} to {last}"
+        return f"version {version} has no such parameter, only {supported}", "remove it"
     if name == "wal_level" and value == "minimal":
         return "standbys need replica or logical", "write replica or logical"
     rule = _value_rule(parameter, value, LEAST.get(name, parameter.minimum))

@@ -32,13 +32,13 @@ def policy_path(text: str, directory: Path = Path()) -> Path:
     A path is relative to `directory`. To refer to a file that is named like a preset, write a path
     such as `./baseline`. Raises ValueError if there is neither a preset nor a file of this name.
     """
-    known = presets()
+    paths = presets()
     if text == ALL:
         return DIRECTORY
-    if text in known:
-        return known[text]
+    if text in paths:
+        return paths[text]
     path = directory / text
     if NAME.fullmatch(text) and not path.exists():
-        suggestion = did_you_mean(text, (*known, ALL))
+        suggestion = did_you_mean(text, (*paths, ALL))
         raise ValueError(f"{text}: no such file or directory, and no preset{suggestion}")
     return path

@@ -78,10 +78,10 @@ def parse_type(code: str) -> FieldType:
 
 @cache
 def _built_in() -> dict[str, Any]:
-    found = orjson.loads(FILE.read_bytes())
-    found["kinds"].update(dict.fromkeys(SESSIONS, "Session"))
-    found["types"]["Session"] = SESSION
-    return found  # type: ignore[no-any-return]
+    tables = orjson.loads(FILE.read_bytes())
+    tables["kinds"].update(dict.fromkeys(SESSIONS, "Session"))
+    tables["types"]["Session"] = SESSION
+    return tables  # type: ignore[no-any-return]
 
 
 @cache
@@ -122,9 +122,9 @@ def collect_demands(schema: Mapping[str, Any], name: str, demands: dict[str, Typ
         if property.get("nullable") or "default" in property
     }
     values = {
-        field: found
+        field: allowed
         for field, property in properties.items()
-        if (found := property.get("enum") or (property.get("items") or {}).get("enum"))
+        if (allowed := property.get("enum") or (property.get("items") or {}).get("enum"))
     }
     required = tuple(each for each in schema.get("required", ()) if each not in filled)
     if required or values:
@@ -139,8 +139,8 @@ def collect_demands(schema: Mapping[str, Any], name: str, demands: dict[str, Typ
 def root_type(api_version: str, kind: str) -> str | None:
     """Return the name of a kind's type; None if its fields are unknown."""
     name = f"{api_version}/{kind}"
-    found: str | None = _built_in()["kinds"].get(name) or _own()["kinds"].get(name)
-    return found
+    type: str | None = _built_in()["kinds"].get(name) or _own()["kinds"].get(name)
+    return type
 
 
 def fields_of(type: str) -> SchemaFields:
@@ -155,9 +155,9 @@ def fields_of(type: str) -> SchemaFields:
 @cache
 def _known_type(type: str) -> ObjectType:
     is_native = is_built_in(type)
-    known = _built_in() if is_native else _own()
-    demands = TypeRules(known["required"].get(type, ()), known["enums"].get(type, {}))
-    return ObjectType(known["types"][type], demands, is_native)
+    tables = _built_in() if is_native else _own()
+    demands = TypeRules(tables["required"].get(type, ()), tables["enums"].get(type, {}))
+    return ObjectType(tables["types"][type], demands, is_native)
 
 
 def defaults_of(type: str) -> Mapping[str, Any]:
@@ -183,8 +183,8 @@ def resources() -> Mapping[str, tuple[str, bool]]:
 
 @cache
 def _subresources() -> Mapping[str, Collection[str]]:
-    found: dict[str, Collection[str]] = dict.fromkeys(resources(), ())
-    return {**found, **_built_in()["subresources"], **_own()["subresources"]}
+    subresources: dict[str, Collection[str]] = dict.fromkeys(resources(), ())
+    return {**subresources, **_built_in()["subresources"], **_own()["subresources"]}
 
 
 def subresources(api_version: str, kind: str) -> Collection[str] | None:
@@ -223,13 +223,13 @@ def _unknown(value: Any, code: str, path: str, types: bool) -> Iterator[tuple[st
         for key, item in value.items():
             yield from _unknown(item, inner, f"{path}[{key}]", types)
     else:
-        known = fields_of(inner)
+        fields = fields_of(inner)
         for field, item in value.items():
             below = f"{path}.{field}" if path else field
-            if field in known:
-                yield from _unknown(item, known[field], below, types)
+            if field in fields:
+                yield from _unknown(item, fields[field], below, types)
             else:
-                yield below, f"unknown field{did_you_mean(field, known)}"
+                yield below, f"unknown field{did_you_mean(field, fields)}"
 
 
 OWN_FIELDS = {"apiVersion": ":string", "kind": ":string", "metadata": METADATA}
@@ -302,8 +302,12 @@ class CustomTypes:
 def _defaults(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield a type's name and the defaults of its fields, and those of the types below it."""
     properties = schema.get("properties", {})
-    if found := {field: each["default"] for field, each in properties.items() if "default" in each}:
-        yield name, found
+    if defaults := {
+        field: property["default"]
+        for field, property in properties.items()
+        if "default" in property
+    }:
+        yield name, defaults
     below = [(each, f"{name}.{field}") for field, each in properties.items()]
     below += [(schema.get(key), name) for key in ("items", "additionalProperties")]
     for subschema, path in below:

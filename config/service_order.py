@@ -35,9 +35,9 @@ def faults_of(
     """
     faults: dict[int, ServiceFault] = {}
     titles: set[str] = set()
-    known = {name for name, _ in services} | set(components)
+    declared = {name for name, _ in services} | set(components)
     for place, (name, needed) in enumerate(services):
-        fault = _name_fault(name, titles) or next(_unknown(name, needed, known), None)
+        fault = _name_fault(name, titles) or next(_unknown(name, needed, declared), None)
         if fault is not None:
             faults[place] = fault
         titles.add(title_of(name))
@@ -95,6 +95,6 @@ def _cycle_of(graph: Mapping[str, Sequence[str]]) -> list[str]:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        found: list[str] = error.args[1][::-1]
-        return found
+        cycle: list[str] = error.args[1][::-1]
+        return cycle
     return []

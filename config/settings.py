@@ -265,8 +265,8 @@ def load_settings(
     try:
         return Settings(**{**written, **variables, **flags})
     except ValidationError as error:
-        found = faults(Settings, error, noun="setting")
-    raise _locate(found, flags, variables, document)
+        path_faults = faults(Settings, error, noun="setting")
+    raise _locate(path_faults, flags, variables, document)
 
 
 def _require_used(document: "Document", used: Collection[str]) -> None:

@@ -49,10 +49,10 @@ def read_values(text: str) -> Iterator[ReadValue | UnusableError]:
     """Yield the value of each document that is not empty or null, or why it is unusable."""
     for part in split(text):
         try:
-            found = _read_part(text, part)
-            if found is not None and found.value is not None:
-                _require_json(found)
-                yield found
+            read = _read_part(text, part)
+            if read is not None and read.value is not None:
+                _require_json(read)
+                yield read
         except UnusableError as error:
             hint = "; a template must be rendered first" if "{{" in part.text(text) else ""
             yield UnusableError(error.line, f"{error}{hint}")
@@ -69,8 +69,8 @@ def _read_part(text: str, part: DocumentPart) -> ReadValue | None:
     own = part.text(text)
     if not own.endswith("\n"):
         own += "\n"  # as kubectl: a block scalar at the end of a file shows it
-    if found := INNER_MARK.search(own):
-        line = part.line + own.count("\n", 0, found.start())
+    if mark := INNER_MARK.search(own):
+        line = part.line + own.count("\n", 0, mark.start())
         raise UnusableError(line, "not YAML: a byte order mark inside a document; remove it")
     try:
         try:
@@ -90,13 +90,13 @@ def _read_part(text: str, part: DocumentPart) -> ReadValue | None:
         raise UnusableError(line, f"not YAML: {problem}") from None
 
 
-def _require_json(found: ReadValue) -> None:
+def _require_json(read: ReadValue) -> None:
     try:
-        orjson.dumps(found.value)
+        orjson.dumps(read.value)
     except orjson.JSONEncodeError as error:
         is_half = "surrogate" in str(error)
         hint = r"; write a character itself, not half of it (\ud83d)" if is_half else ""
-        raise UnusableError(found.start[0], f"not JSON: {error}{hint}") from None
+        raise UnusableError(read.start[0], f"not JSON: {error}{hint}") from None
 
 
 def _line_of(error: yaml.MarkedYAMLError) -> int:
@@ -105,18 +105,18 @@ def _line_of(error: yaml.MarkedYAMLError) -> int:
 
 
 def _read(parser: Any, text: str, part: DocumentPart) -> ReadValue | None:
-    found = None
+    read = None
     while not isinstance(event := parser.get_event(), StreamEndEvent):
         if event.__class__ is not DocumentStartEvent:
             continue
-        if found is not None:
+        if read is not None:
             raise UnusableError(part.line + parser.peek_event().start_mark.line, MORE)
         root = parser.get_event()
         mark = root.start_mark
         value = _DocumentReader(parser, text, part.line).value(root)
         start = (part.line + mark.line, mark.column + (0 if mark.line else part.column))
-        found = ReadValue(value, part, start)
-    return found
+        read = ReadValue(value, part, start)
+    return read
 
 
 class _DocumentReader:
@@ -167,9 +167,9 @@ class _DocumentReader:
                 continue
             is_plain = key.__class__ is ScalarEvent and key.anchor is None
             self._size += is_plain  # other keys are counted as values
-            found = self._scalar(key) if is_plain else self.value(key)
+            key_value = self._scalar(key) if is_plain else self.value(key)
             try:
-                name = _key_text(found, key.value if key.__class__ is ScalarEvent else "")
+                name = _key_text(key_value, key.value if key.__class__ is ScalarEvent else "")
             except ScalarError as error:
                 raise self._unusable(key, str(error)) from None
             if name in own:

@@ -55,8 +55,8 @@ def resolve(text: str) -> Any:
     if text[0] == "." and not POINT_FIRST.fullmatch(text):
         return text
     plain = text.replace("_", "")
-    if found := INTEGER.fullmatch(plain):
-        sign, *digits = found.groups()
+    if integer := INTEGER.fullmatch(plain):
+        sign, *digits = integer.groups()
         number = next(int(each, base) for each, base in zip(digits, BASES, strict=True) if each)
         if number <= LARGEST_INTEGER + (sign == "-"):
             return -number if sign == "-" else number

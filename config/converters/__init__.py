@@ -42,13 +42,13 @@ def convert(object: JsonObject, desired: str) -> JsonObject:
     group, version = group_version(str(object.get("apiVersion")))
     desired_group, desired_version = group_version(desired)
     kind = str(object.get("kind"))
-    known = KINDS.get((group, kind))
-    if known is None or group != desired_group:
+    versions = KINDS.get((group, kind))
+    if versions is None or group != desired_group:
         raise ConversionError(
             f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot be converted to "
             f"{desired[:256]}"
         )
-    hub, up, down, _ = known
+    hub, up, down, _ = versions
     for asked in (version, desired_version):
         if asked != hub and asked not in up:
             raise ConversionError(
@@ -72,24 +72,24 @@ def to_stored_version(object: JsonObject) -> JsonObject:
     An object of a kind with a single version unchanged.
     """
     group, version = group_version(str(object.get("apiVersion")))
-    known = KINDS.get((group, str(object.get("kind"))))
-    if known is None or version not in known.up:
+    versions = KINDS.get((group, str(object.get("kind"))))
+    if versions is None or version not in versions.up:
         return object
-    return convert(object, f"{group}/{known.hub}")
+    return convert(object, f"{group}/{versions.hub}")
 
 
 def as_written(text: str, group: str, version: str, kind: str) -> str:
     """Return a message with the field names of the version that its object was written in."""
-    known = KINDS.get((group, kind))
-    for stored_name, name in known.names.get(version, {}).items() if known else ():
+    versions = KINDS.get((group, kind))
+    for stored_name, name in versions.names.get(version, {}).items() if versions else ():
         text = _rename(text, stored_name, name)
     return text
 
 
 def as_stored(path: str, group: str, kind: str) -> str:
     """Return the path of a field, named as in any version, with the names of the stored version."""
-    known = KINDS.get((group, kind))
-    for names in known.names.values() if known else ():
+    versions = KINDS.get((group, kind))
+    for names in versions.names.values() if versions else ():
         for stored_name, name in names.items():
             path = _rename(path, name, stored_name)
     return path

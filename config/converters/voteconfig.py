@@ -114,8 +114,8 @@ def _extra_fields(option: JsonObject) -> JsonObject:
 
 def _id(option: JsonObject) -> str:
     """Return the id of an option; "" for one without, or of a wrong type."""
-    found = option.get("id")
-    return found if isinstance(found, str) else ""
+    option_id = option.get("id")
+    return option_id if isinstance(option_id, str) else ""
 
 
 def _object(parent: JsonObject, field: str, where: str = "") -> JsonObject:

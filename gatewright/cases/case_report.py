@@ -42,16 +42,16 @@ def _title(tried: Tried) -> str:
     return policies[0].title if len(policies) == 1 else "policy set"
 
 
-def coverage_lines(found: Sequence[Covered]) -> Iterator[str]:
+def coverage_lines(coverages: Sequence[Covered]) -> Iterator[str]:
     """Yield a line for each policy, and one for the total."""
-    width = max((len(each.policy.title) for each in found), default=0)
-    for covered in found:
+    width = max((len(each.policy.title) for each in coverages), default=0)
+    for covered in coverages:
         situations = list(covered.situations())
         missing = f"  not tried: {', '.join(covered.missing)}" if covered.missing else ""
         done = f"{len(situations) - len(covered.missing)}/{len(situations)}"
         yield f"{covered.policy.title.ljust(width)}  {covered.cases:4} cases  {done:>7}{missing}"
-    total = sum(len(list(each.situations())) for each in found)
-    yield f"coverage: {percent(found):.1f} % of {total} situations"
+    total = sum(len(list(each.situations())) for each in coverages)
+    yield f"coverage: {percent(coverages):.1f} % of {total} situations"
 
 
 def mutant_lines(mutants: Iterable[tuple[Mutant, bool]]) -> Iterator[str]:

@@ -18,9 +18,9 @@ def run(paths: Sequence[Path]) -> int:
     previous: dict[Path, float] | None = None
     try:
         while True:
-            found = _times(paths)
-            if found != previous:
-                previous = found
+            times = _times(paths)
+            if times != previous:
+                previous = times
                 subprocess.run([sys.executable, "-m", "gatewright", *arguments], check=False)  # noqa: S603
                 print("-- waiting for changes; press Ctrl-C to stop", file=sys.stderr, flush=True)
             time.sleep(SECONDS)

@@ -80,14 +80,14 @@ def chart_inputs(chart: Path) -> list[Path]:
 
     These are the chart, what links in it point to, and its dependencies in files.
     """
-    found, pending = dict[Path, None](), [chart]
+    inputs, pending = dict[Path, None](), [chart]
     while pending:
         directory = resolve(pending.pop())
-        if directory in found or not directory.is_dir():
+        if directory in inputs or not directory.is_dir():
             continue
-        found[directory] = None
+        inputs[directory] = None
         with suppress(DocumentError):  # reported when it is rendered
-            found |= dict.fromkeys(
+            inputs |= dict.fromkeys(
                 resolve(path) for path in paths_of(directory) if path.is_symlink()
             )
         pending += (
@@ -97,7 +97,7 @@ def chart_inputs(chart: Path) -> list[Path]:
             and isinstance(repository := dependency.get("repository"), str)
             and repository.startswith("file://")
         )
-    return [*found]
+    return [*inputs]
 
 
 def _description(chart: Path) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def paths_of(chart: Path) -> Iterator[Path]:
             continue
         seen.add(whole)
         try:
-            with os.scandir(directory) as found:
-                entries = [Path(each.path) for each in found]
+            with os.scandir(directory) as listing:
+                entries = [Path(each.path) for each in listing]
         except OSError as error:
             raise DocumentError(f"{printable(directory)}: {error.strerror}") from None
         for path in entries:

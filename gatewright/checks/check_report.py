@@ -83,8 +83,9 @@ def once_per_place(results: Iterable[SubjectResult]) -> tuple[list[SubjectResult
     """
     first, repeats = dict[object, SubjectResult](), Counter[object]()
     for result in results:
-        found = tuple((violation.message, violation.place) for violation in result.violations)
-        key = (result.kind, result.place, found) if found and result.place.file else id(result)
+        violations = tuple((violation.message, violation.place) for violation in result.violations)
+        has_places = violations and result.place.file
+        key = (result.kind, result.place, violations) if has_places else id(result)
         first.setdefault(key, result)
         repeats[key] += 1
     lines = [
@@ -193,8 +194,8 @@ def with_schema(result: SubjectResult, document: Document, custom: CustomTypes) 
     ]
     if not faults:
         return result
-    found = tuple(_schema_violation(document, each) for each in faults)
-    return replace(result, verdict="denied", violations=(*result.violations, *found))
+    violations = tuple(_schema_violation(document, each) for each in faults)
+    return replace(result, verdict="denied", violations=(*result.violations, *violations))
 
 
 def _schema_faults(object: JsonObject, custom: CustomTypes) -> Iterator[ObjectFault]:
@@ -258,9 +259,9 @@ def _autoscaler(object: JsonObject) -> Iterator[ObjectFault]:
 
 
 def _schema_violation(document: Document, fault: ObjectFault) -> ReportedViolation:
-    found = _short_json(fault.found)
+    value = _short_json(fault.found)
     is_plain = fault.rule.startswith(("unknown field", "missing"))
-    shown = "" if is_plain else f"{found}; "
+    shown = "" if is_plain else f"{value}; "
     end = "" if fault.fix.endswith("?") else "."
     return ReportedViolation(
         policy=SCHEMA.name,
@@ -269,7 +270,7 @@ def _schema_violation(document: Document, fault: ObjectFault) -> ReportedViolati
         place=place(document, fault.path),
         severity=SCHEMA.severity,
         category=SCHEMA.category,
-        found="" if is_plain else found,
+        found="" if is_plain else value,
         rule=fault.rule,
         fix=fault.fix,
     )

@@ -152,14 +152,14 @@ class Checker:
         """Return the policy sets in files, each at its time, together with `more` policies."""
         kinds = await self.subjects.kinds(live)
         planners = self._planners()
-        found = list[PoliciesInForce]()
+        policy_sets = list[PoliciesInForce]()
         for paths, now in sets:
             read, unreadable = readable_documents_at(paths)
             documents = self._selection.of(read)
             custom = self._custom_types()
             if live is not None:
                 custom = custom.beside(await live.custom_types(documents))
-            found.append(
+            policy_sets.append(
                 PoliciesInForce.read(
                     [*documents, *self._more_exceptions],
                     self.home,
@@ -172,7 +172,7 @@ class Checker:
                     unreadable=unreadable,
                 )
             )
-        return found
+        return policy_sets
 
     async def _of_cluster(self, live: "Live") -> PoliciesInForce:
         """Return the cluster's policies, except unusable ones."""
@@ -196,8 +196,10 @@ class Checker:
         if not policies and not more:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES
             raise DocumentError(f"no policies in the cluster: {why}")
-        found = PolicySet(tuple(policies.values()), tuple(exceptions))
-        return PoliciesInForce.of(documents, found, self.home, self._planners(), self.now, more)
+        policy_set = PolicySet(tuple(policies.values()), tuple(exceptions))
+        return PoliciesInForce.of(
+            documents, policy_set, self.home, self._planners(), self.now, more
+        )
 
     # The modules for a cluster, registries and planners are imported only by runs that need them.
 

@@ -186,7 +186,7 @@ def ending_soon(
     exceptions: Iterable[tuple[Document, BoundException]], now: datetime
 ) -> tuple[Ending, ...]:
     """Return the exceptions in force that expire within 30 days, the earliest first."""
-    found = [
+    ending = [
         (exception.spec.expires, document, exception)
         for document, exception in exceptions
         if now < exception.spec.expires <= now + EXPIRY_NOTICE
@@ -198,7 +198,7 @@ def ending_soon(
             exception.spec.reason,
             place(document) if document.has_lines else SourceLocation(document.source, 0, 0),
         )
-        for expires, document, exception in sorted(found, key=lambda item: item[0])
+        for expires, document, exception in sorted(ending, key=lambda item: item[0])
     )
 
 

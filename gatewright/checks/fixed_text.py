@@ -67,7 +67,7 @@ class FixedText:
         # very values.
         is_same = dict[int, bool]()
         lists = set[tuple[int, FieldPath]]()  # that get new items
-        known = set[tuple[int, bytes]]()
+        queued = set[tuple[int, bytes]]()
         left_out = 0
         for document, operation in fixes:
             index = places[document.place()]
@@ -84,9 +84,9 @@ class FixedText:
                 left_out += 1
                 continue
             change = (written, operation.get("value"))
-            if (key := (index, orjson.dumps(change))) in known:
+            if (key := (index, orjson.dumps(change))) in queued:
                 continue
-            known.add(key)
+            queued.add(key)
             item = _item_of(written)
             grown = (size for size in range(len(written)) if (index, written[:size]) in lists)
             if (size := next(grown, None)) is not None:

@@ -76,11 +76,11 @@ def fixed_files(
     fixes: dict[str, list[DocumentFix]] = {}
     elsewhere, unwritable, hidden = Counter[str](), 0, 0
     for document, result in reported:
-        source, found = document.source, dict[bytes, tuple[PatchOperation, bool]]()
+        source, distinct = document.source, dict[bytes, tuple[PatchOperation, bool]]()
         for fix in _fixes_of(result, defaults=defaults, adds_items=adds_items):
-            found.setdefault(orjson.dumps(fix), fix)
-        chosen = [operation for operation, is_safe in found.values() if is_safe or unsafe]
-        hidden += len(found) - len(chosen)
+            distinct.setdefault(orjson.dumps(fix), fix)
+        chosen = [operation for operation, is_safe in distinct.values() if is_safe or unsafe]
+        hidden += len(distinct) - len(chosen)
         if not document.is_written:
             elsewhere[source] += len(chosen)
         elif Path(source).is_file():

@@ -72,14 +72,14 @@ def _only_in(one: SubjectResult, other: SubjectResult) -> list[ReportedViolation
     """
     keys, others = set(map(_key, one.violations)), set(map(_key, other.violations))
     reworded = Counter(_field(each) for each in other.violations if _key(each) not in keys)
-    found = list[ReportedViolation]()
+    missing = list[ReportedViolation]()
     for violation in one.violations:
         if _key(violation) not in others:
             if reworded[_field(violation)] > 0:
                 reworded[_field(violation)] -= 1
             else:
-                found.append(violation)
-    return found
+                missing.append(violation)
+    return missing
 
 
 def _key(each: ReportedViolation) -> tuple[str, str, str]:
@@ -114,12 +114,12 @@ class OtherVersion:
 
     def take(self, result: SubjectResult) -> SubjectResult | None:
         """Return the other version's result for the object of a result; None if it has none."""
-        found = self._results.get(_subject(result))
-        if found is None:
+        results = self._results.get(_subject(result))
+        if results is None:
             return None
         self._compared.add(_subject(result))
         # A report has one of several equal results of a place.
-        return found.pop(0) if len(found) > 1 else found[0]
+        return results.pop(0) if len(results) > 1 else results[0]
 
     def only_there(self) -> Iterator[InputProblem]:
         """Yield a problem for each object that only the other version judged."""

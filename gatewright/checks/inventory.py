@@ -197,21 +197,23 @@ class Inventory:
         if not files:
             return
         can_build = bool(find_builder())
-        found = self.kustomizations
+        kustomizations = self.kustomizations
         for directory, whole in files.items():
-            found[directory] = read_all(self.units[whole], self.trees[whole])
-        included = set[Path]().union(*(all.keys() - {each} for each, all in found.items()))
-        roots = {each for each in found if each in self._named or each not in included}
-        roots = {each for each in roots if not found[each][each].is_component}
-        covered = set[Path]().union(*(found[each] for each in roots))
+            kustomizations[directory] = read_all(self.units[whole], self.trees[whole])
+        included = set[Path]().union(*(all.keys() - {each} for each, all in kustomizations.items()))
+        roots = {each for each in kustomizations if each in self._named or each not in included}
+        roots = {each for each in roots if not kustomizations[each][each].is_component}
+        covered = set[Path]().union(*(kustomizations[each] for each in roots))
         # Kustomizations that include each other: the program that builds them reports it.
-        roots |= {path for path, all in found.items() if path not in covered and path in included
+        roots |= {path for path, all in kustomizations.items() if path in included - covered
                   and not all[path].is_component}  # fmt: skip
-        built = {each for each in roots if self._may_build(found[each], can_build=can_build)}
-        for directory in found.keys() - built:
+        built = {
+            root for root in roots if self._may_build(kustomizations[root], can_build=can_build)
+        }
+        for directory in kustomizations.keys() - built:
             del self.units[files[directory]]
-        covered = set[Path]().union(*(found[each] for each in built))
-        for all in found.values():
+        covered = set[Path]().union(*(kustomizations[each] for each in built))
+        for all in kustomizations.values():
             for directory, one in all.items():
                 self._leave_out(one, is_built=directory in covered)
 

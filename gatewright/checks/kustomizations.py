@@ -60,18 +60,18 @@ def read_all(file: Path, tree: CheckedTree) -> dict[Path, Kustomization]:
 
     What is outside the tree, remote or missing is a fault, and is not followed.
     """
-    found = dict[Path, Kustomization]()
+    kustomizations = dict[Path, Kustomization]()
     pending = [file]
     while pending:
-        each = pending.pop()
-        whole = resolve(each.parent)
-        if whole not in found:
-            found[whole] = one = read_kustomization(each, tree)
-            if len(found) > MAX_DIRECTORIES:
+        next_file = pending.pop()
+        whole = resolve(next_file.parent)
+        if whole not in kustomizations:
+            kustomizations[whole] = one = read_kustomization(next_file, tree)
+            if len(kustomizations) > MAX_DIRECTORIES:
                 one.faults.append(f"includes more than {MAX_DIRECTORIES} directories")
                 break
             pending += filter(None, map(kustomization_file, one.directories))
-    return found
+    return kustomizations
 
 
 def read_kustomization(file: Path, tree: CheckedTree) -> Kustomization:
@@ -107,8 +107,8 @@ def _names_in_plugin(text: str, path: Path | None, one: Kustomization) -> list[s
     """Return the files that configurations of plugins name, in a file or an inline text."""
     if path is not None and path.is_dir():
         return []
-    found = read_documents(path) if path else parse_documents(text.encode(), str(one.file))
-    documents, unreadable = readable_documents(found)
+    configurations = read_documents(path) if path else parse_documents(text.encode(), str(one.file))
+    documents, unreadable = readable_documents(configurations)
     one.faults += unreadable
     return [name for document in documents for name in _plugin_names(document.value)]
 
@@ -144,8 +144,8 @@ def _texts(value: Mapping[str, Any], fields: tuple[str, ...]) -> Iterator[str]:
 def _texts_at(items: Any, key: str) -> Iterator[str]:
     """Yield the text, or the texts of the list, at a key of each item."""
     for item in items if isinstance(items, list) else ():
-        found = item.get(key) if isinstance(item, dict) else None
-        for entry in found if isinstance(found, list) else (found,):
+        entries = item.get(key) if isinstance(item, dict) else None
+        for entry in entries if isinstance(entries, list) else (entries,):
             if isinstance(entry, str):
                 yield entry
 
@@ -217,9 +217,9 @@ class OriginFiles:
             self._files[file] = list(_objects(file))
         kind, name = object.get("kind"), object["metadata"].get("name") or ""
         # A kustomization may put a prefix and a suffix around the name.
-        found = [(each, at) for of, each, at in self._files[file] if of == kind and each in name]
-        exact = [each for each in found if each[0] == name]
-        candidates = exact or found
+        similar = [(each, at) for of, each, at in self._files[file] if of == kind and each in name]
+        exact = [each for each in similar if each[0] == name]
+        candidates = exact or similar
         return candidates[0][1] if len(candidates) == 1 else None
 
 

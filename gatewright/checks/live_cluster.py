@@ -53,31 +53,31 @@ class Live:
 
     async def policies(self) -> list[Document]:
         """Return policies and exceptions: first those of the chart, then the policy objects."""
-        found = list[Document]()
+        documents = list[Document]()
         async for object in self._at_home.objects(CONFIG_MAP, OF_THE_CHART):
             if object["metadata"]["name"].endswith(NAMED):
                 for key, text in sorted((object.get("data") or {}).items()):
                     source = f"ConfigMap {self._home}/{object['metadata']['name']} {key}"
-                    found += without_cases(parse_documents(text.encode(), source))
+                    documents += without_cases(parse_documents(text.encode(), source))
         for resource in cluster_policies.RESOURCES:
-            found += [
+            documents += [
                 Document.of_object(document_of(object), title_of(object))
                 async for object in self.lister.objects(resource)
             ]
-        return found
+        return documents
 
     async def kubernetes_policies(self) -> list[BoundPolicy]:
         """Return Kubernetes' own policies in force.
 
         Policies that cannot be evaluated become problems.
         """
-        found = await kubernetes_policies(self.lister, is_offline=True)
-        for entry in found:
+        entries = await kubernetes_policies(self.lister, is_offline=True)
+        for entry in entries:
             self._faults += [
                 InputProblem(f"{path}: {text}", SourceLocation(entry.document.source))
                 for path, text in entry.faults
             ]
-        return [policy for each in found for policy in each.policies]
+        return [policy for each in entries for policy in each.policies]
 
     async def kinds(self) -> dict[tuple[str, str], Kind]:
         """Return the custom kinds that the cluster has, by group and name."""

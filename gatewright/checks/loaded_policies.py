@@ -47,7 +47,7 @@ class PoliciesInForce:
     def of(
         cls,
         documents: Sequence[Document],
-        found: PolicySet,
+        policy_set: PolicySet,
         home: str,
         planners: Planners,
         now: datetime,
@@ -59,7 +59,7 @@ class PoliciesInForce:
         Exceptions from cluster policies that name a namespace take effect only in `home`. Planned
         children are judged too. `more` are the admission policies of Kubernetes in a cluster.
         """
-        own = Engine(in_force(found, catalogue(), home), planners)
+        own = Engine(in_force(policy_set, catalogue(), home), planners)
         conflicts = (_conflict_problem(each, documents) for each in own.conflicts)
         engine = join_policies(own, more)
         policies = {each.title: each.policy for each in engine.policies}
@@ -95,16 +95,18 @@ class PoliciesInForce:
         policy.
         """
         documents = without_cases(documents)
-        found, invalid = read_valid(documents, catalogue(), kinds, is_offline=True, custom=custom)
+        policy_set, invalid = read_valid(
+            documents, catalogue(), kinds, is_offline=True, custom=custom
+        )
         lines = [*unreadable, *(line for each in invalid for line in each.lines)]
-        if sources and not found.policies:
+        if sources and not policy_set.policies:
             reason = f"{', '.join(map(str, sources))}: no policies"
             raise DocumentError("\n".join(lines) or reason)
-        own = {each.name for each in found.policies if each.policy.judges_owned}
+        own = {each.name for each in policy_set.policies if each.policy.judges_owned}
         others = [each for each in more if each.name not in own]
         left_out = {id(each.document) for each in invalid}
         valid = [each for each in documents if id(each) not in left_out]
-        return cls.of(valid, found, home, planners, now, others, map(problem, lines))
+        return cls.of(valid, policy_set, home, planners, now, others, map(problem, lines))
 
     def judge(self, known: Known, namespace: str, *, applies: bool = False) -> ManifestJudge:
         """Return the judge of manifests; `namespace` is the default namespace of objects.

@@ -168,8 +168,8 @@ def reason_of(done: CompletedRun, directory: Path) -> str:
     if MEMORY.search(done.errors):
         return f"it needs more than {MAX_MEMORY >> 30} GiB of memory"
     message = _message(done.errors.decode(errors="replace"))
-    while found := ACCUMULATED.fullmatch(message):
-        name, why, below = found.groups()
+    while match := ACCUMULATED.fullmatch(message):
+        name, why, below = match.groups()
         message = below if why.endswith(IS_DIRECTORY) else f"{name}: {why}"
     for place in (HINT, f"{directory.absolute()}{os.sep}", f"{directory.resolve()}{os.sep}"):
         message = message.replace(place, "")

@@ -172,11 +172,11 @@ def _is_preset(name: str) -> bool:
 
 
 def _outputs(value: Any) -> list[str]:
-    found = _texts(value)
-    for entry in found:
+    outputs = _texts(value)
+    for entry in outputs:
         if file := entry.partition("=")[2]:
             _own(file)
-    return found
+    return outputs
 
 
 def _labels(value: Any) -> list[str]:

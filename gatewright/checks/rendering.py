@@ -214,12 +214,14 @@ def _of_templates(directory: Path, text: bytes, values: ChartValues) -> Iterator
             template = sources.popleft()[1].removeprefix(SOURCE).partition("/")[2]
         if template not in templates:
             templates[template] = _template(directory, template, values)
-        known, file = templates[template], directory / template
+        template_file, file = templates[template], directory / template
         kind = str(document.value.get("kind")) if isinstance(document.value, dict) else ""
-        places = OneLine() if known is None else known.places(kind, counts[template, kind])
+        number = counts[template, kind]
+        places = OneLine() if template_file is None else template_file.places(kind, number)
         counts[template, kind] += 1
         # A template can write any name.
-        source = directory / CHART if known is None and not _is_below(file, directory) else file
+        is_outside = template_file is None and not _is_below(file, directory)
+        source = directory / CHART if is_outside else file
         yield replace(document, source=str(source), lines=places)
 
 

@@ -54,7 +54,7 @@ def read_sources(
     for manifest in manifests:
         inventory.add(manifest)
     inventory.settle(kustomize)
-    found = Sources(problems=inventory.problems, skipped=inventory.skipped)
+    sources = Sources(problems=inventory.problems, skipped=inventory.skipped)
     judged = set(inventory.units)
     if changes is not None:
         judged = {
@@ -75,27 +75,27 @@ def read_sources(
         for whole, path in inventory.units.items():
             is_judged = whole in judged or path == STDIN
             resources = inventory.resources(whole) if whole in rendered else ()
-            for input_path, documents in _read(found, path, renderer, resources):
-                _add(found, input_path, documents, is_judged=is_judged)
+            for input_path, documents in _read(sources, path, renderer, resources):
+                _add(sources, input_path, documents, is_judged=is_judged)
                 built += [whole] * (is_judged and whole in rendered and input_path == path)
         if renderer is not None:
-            _skip_omitted(found, inventory, renderer, built)
-    return found
+            _skip_omitted(sources, inventory, renderer, built)
+    return sources
 
 
 def _skip_omitted(
-    found: Sources, inventory: Inventory, renderer: Renderer, built: Sequence[Path]
+    sources: Sources, inventory: Inventory, renderer: Renderer, built: Sequence[Path]
 ) -> None:
     """Name what charts and kustomizations that were built have and do not render."""
     for whole in built:
         for template in renderer.silent(inventory.units[whole]):
-            found.skipped.add(template, SILENT)
+            sources.skipped.add(template, SILENT)
         for resource in filter(renderer.omits, inventory.resources(whole)):
-            found.skipped.add(resource, OMITTED)
+            sources.skipped.add(resource, OMITTED)
 
 
 def _read(
-    found: Sources, path: Path, renderer: Renderer | None, resources: Sequence[Path]
+    sources: Sources, path: Path, renderer: Renderer | None, resources: Sequence[Path]
 ) -> Iterator[tuple[Path, Sequence[Document]]]:
     """Yield the documents of a unit or, if it is a broken kustomization, of its `resources`."""
     try:
@@ -104,21 +104,21 @@ def _read(
         else:
             documents, faults = readable_documents(_documents(path))
     except NotRenderedError as error:
-        found.problems.append(str(error))
+        sources.problems.append(str(error))
         return
-    found.problems += faults
+    sources.problems += faults
     if documents or not faults:
         yield path, documents
     else:
         for resource in resources:
-            yield from _read(found, resource, renderer, ())
+            yield from _read(sources, resource, renderer, ())
 
 
 def _documents(path: Path) -> Iterator[Document]:
     return read_stdin() if path == STDIN else read_documents(path)
 
 
-def _add(found: Sources, path: Path, documents: Sequence[Document], *, is_judged: bool) -> None:
+def _add(sources: Sources, path: Path, documents: Sequence[Document], *, is_judged: bool) -> None:
     """Add the objects of a file; report incomplete ones, and skip its other documents."""
     others = [each for each in documents if not is_object(each)]
     objects, problems = list[Document](), list[str]()
@@ -128,12 +128,12 @@ def _add(found: Sources, path: Path, documents: Sequence[Document], *, is_judged
             objects.append(document)
         except DocumentError as error:
             problems.append(str(error))
-    found.documents += objects
+    sources.documents += objects
     if is_judged:
-        found.judged += objects
-        found.problems += problems
+        sources.judged += objects
+        sources.problems += problems
         if len(others) == len(documents):
-            found.skipped.add("<stdin>" if path == STDIN else path, NO_OBJECTS)
+            sources.skipped.add("<stdin>" if path == STDIN else path, NO_OBJECTS)
         else:
             for document in others:
-                found.skipped.add(document.where(), NO_OBJECT)
+                sources.skipped.add(document.where(), NO_OBJECT)

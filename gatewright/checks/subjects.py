@@ -154,8 +154,8 @@ class Subjects:
     async def kinds(self, live: "Live | None") -> list[Kind]:
         """Return the kinds of the subjects that the table of kinds does not have."""
         documents = [] if self.sources is None else self.sources.documents
-        known = dict(self._recorded_kinds())
-        return kinds_in(documents, known if live is None else known | await live.kinds())
+        recorded = dict(self._recorded_kinds())
+        return kinds_in(documents, recorded if live is None else recorded | await live.kinds())
 
     def _recorded_kinds(self) -> Iterator[tuple[tuple[str, str], Kind]]:
         """Yield the kinds of the reviews, by group and name, with their plurals."""
@@ -232,8 +232,8 @@ def missing_pod_paths(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _is_of(document: Document, group: str, kind: str) -> bool:
-    found, _, name = group_version_kind(document.value)
-    return (found, name) == (group, kind)
+    group_of_document, _, name = group_version_kind(document.value)
+    return (group_of_document, name) == (group, kind)
 
 
 def _has(value: Any, path: str) -> bool:

@@ -30,8 +30,8 @@ def values_path(action: str, above: str) -> str:
 
     `above` is the line before the key; if it is a `with`, a dot in the action means its value.
     """
-    found = ACTION.fullmatch(action)
-    name = found["values"] if found else ""
+    match = ACTION.fullmatch(action)
+    name = match["values"] if match else ""
     if name == ".":
         scope = WITH.fullmatch(above)
         name = scope[1] if scope else ""
@@ -135,11 +135,12 @@ class TemplatePlaces(FieldPlaces):
         position, block, written = (self.row + 1, 1), self.tokens, ""
         steps = split_path(path)
         for number, step in enumerate(steps):
-            found = _item(block, step[1:-1]) if block[:1] and block[0].name == ITEM else None
-            found = found or _key(block, step.strip("[]"))
-            if found is None:
+            is_list = block[:1] and block[0].name == ITEM
+            below = _item(block, step[1:-1]) if is_list else None
+            below = below or _key(block, step.strip("[]"))
+            if below is None:
                 break
-            token, block = found
+            token, block = below
             position, written = (token.row + 1, token.column + 1), token.values
             rest = steps[number + 1 :]
         of_values = self.values.find(written, rest) if written and self.values else None
@@ -148,13 +149,13 @@ class TemplatePlaces(FieldPlaces):
 
 def _tokens(lines: Sequence[str], begin: int, end: int) -> Iterator[TemplateToken]:
     for row in range(begin, end):
-        if found := KEY.match(lines[row]):
-            for dash in re.finditer(ITEM, found[1]):
+        if match := KEY.match(lines[row]):
+            for dash in re.finditer(ITEM, match[1]):
                 yield TemplateToken(row, dash.start(), ITEM)
-            value, above = found[3] or "", lines[row - 1] if row else ""
+            value, above = match[3] or "", lines[row - 1] if row else ""
             action = value or (lines[row + 1].strip() if row + 1 < end else "")
             written = values_path(action, above)
-            yield TemplateToken(row, found.end(1), found[2], value, written)
+            yield TemplateToken(row, match.end(1), match[2], value, written)
 
 
 def _children(block: TemplateTokens) -> list[tuple[TemplateToken, TemplateTokens]]:
@@ -182,7 +183,7 @@ def _item(block: TemplateTokens, key: str) -> tuple[TemplateToken, TemplateToken
         return next(iter(items[int(key) :]), None)
     name, _, value = key.rpartition("=")
     fields = [(each, _key(each[1], name or "name")) for each in items]
-    written = [(each, found[0].value.strip("\"' ")) for each, found in fields if found]
+    written = [(each, name[0].value.strip("\"' ")) for each, name in fields if name]
     exact = [each for each, text in written if text == value]
     actions = [each for each, text in written if "{{" in text]
     return exact[0] if exact else actions[0] if len(actions) == 1 else None

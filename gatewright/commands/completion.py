@@ -16,7 +16,7 @@ def command(shell: str) -> None:
     zsh:  eval "$(gatewright completion zsh)"       in ~/.zshrc
     fish: gatewright completion fish > ~/.config/fish/completions/gatewright.fish
     """  # noqa: D301  # click keeps the lines of a paragraph that begins with this character
-    found = get_completion_class(shell)
-    assert found is not None
+    completion = get_completion_class(shell)
+    assert completion is not None
     root = click.get_current_context().find_root().command
-    click.echo(found(root, {}, "gatewright", VARIABLE).source())
+    click.echo(completion(root, {}, "gatewright", VARIABLE).source())

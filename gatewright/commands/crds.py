@@ -12,11 +12,11 @@ from controller.reconcilers import planned_kinds
 def command(kinds: tuple[str, ...]) -> None:
     """Print the CustomResourceDefinitions of all kinds, or of each KIND, for `kubectl apply`."""
     types = dict.fromkeys([*crds.kinds(), *(kind.type for kind in planned_kinds())])
-    known = {each.definition.kind for each in types}
+    names = {each.definition.kind for each in types}
     for kind in kinds:
-        if kind not in known:
+        if kind not in names:
             raise click.BadParameter(
-                f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND"
+                f'no kind "{kind}"{did_you_mean(kind, names)}', param_hint="KIND"
             )
     selected = [each for each in types if not kinds or each.definition.kind in kinds]
     click.echo("---\n".join(crds.render(selected).values()), nl=False)

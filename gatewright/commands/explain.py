@@ -53,10 +53,10 @@ def command(settings: Settings, policy: str) -> None:
         say(READS_REGISTRIES)
     if text := fixes(policies[policy]):
         say(text)
-    found = [(each.name, each.default, each.meaning) for each in parameters(policies[policy])]
-    if found:
+    rows = [(each.name, each.default, each.meaning) for each in parameters(policies[policy])]
+    if rows:
         say("\nParameters", "bold")
-        table(found, ("NAME", "DEFAULT", "MEANING"))
+        table(rows, ("NAME", "DEFAULT", "MEANING"))
 
 
 def _explain_objects(documents: list[Document]) -> None:

@@ -163,6 +163,6 @@ class Comparison(Checker):
     def add_problems(self) -> None:
         """Add what only the other version could not judge, or judged."""
         if self.other is not None:
-            known = {str(each) for each in self.problems}
-            self.problems += [each for each in self.other.problems if str(each) not in known]
+            reported = {str(each) for each in self.problems}
+            self.problems += [each for each in self.other.problems if str(each) not in reported]
             self.problems += self.other.only_there()

@@ -38,14 +38,14 @@ def command(
     the webhook's. The others are aggregated to the cluster's view, edit and admin. The output is
     YAML for `kubectl apply -f -`.
     """
-    known = {kind.resource.kind: kind for kind in planned_kinds()}
+    by_name = {kind.resource.kind: kind for kind in planned_kinds()}
     for kind in kinds:
-        if kind not in known:
+        if kind not in by_name:
             raise click.BadParameter(
-                f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND"
+                f'no kind "{kind}"{did_you_mean(kind, by_name)}', param_hint="KIND"
             )
-    selected = [known[each] for each in kinds] or [
-        kind for kind in known.values() if kind not in own_kinds()
+    selected = [by_name[each] for each in kinds] or [
+        kind for kind in by_name.values() if kind not in own_kinds()
     ]
     if not selected:
         raise click.UsageError(

@@ -94,14 +94,14 @@ async def find_backups(client: Client, name: str, namespace: str) -> tuple[JsonO
     for stack in STACKS:
         if not database and await _get(client, stack, name, namespace) is not None:
             database = f"{name}-db"
-    found = await _backups_of(client, database, namespace) if database else None
-    if found is None:
+    backups = await _backups_of(client, database, namespace) if database else None
+    if backups is None:
         raise click.ClickException(
             f"there is no Backup {name}, and no PostgreSQL, AppStack or EcommercePlatform {name} "
             f"with backups, in namespace {namespace}; kubectl get "
             "backups,postgresqls,appstacks,ecommerceplatforms -A lists them"
         )
-    return found
+    return backups
 
 
 async def _backups_of(

@@ -131,15 +131,15 @@ def command(
     write(report, outputs)
     to_stderr = all(each.file is not None or each.format != "table" for each in outputs)
     tell = complain if to_stderr else partial(say, indent=INDENT)
-    found = coverage(done) if covers or least is not None else []
-    for line in coverage_lines(found) if covers else ():
+    coverages = coverage(done) if covers or least is not None else []
+    for line in coverage_lines(coverages) if covers else ():
         tell(line)
     if mutate:
         for line in mutant_lines(_mutate(done)):
             tell(line)
-    too_little = least is not None and percent(found) < least
+    too_little = least is not None and percent(coverages) < least
     if too_little:
-        click.echo(f"coverage is {percent(found):.1f} %, below {least:g} %", err=True)
+        click.echo(f"coverage is {percent(coverages):.1f} %, below {least:g} %", err=True)
     return max(report.exit_code(), int(too_little))
 
 
@@ -147,14 +147,14 @@ def _write_cases(settings: Settings, paths: tuple[Path, ...], file: Path) -> int
     """Write a case file; return 3 if no case describes a request that policies judge."""
     if len(settings.policies) != 1 or not settings.policies[0].is_file():
         raise click.UsageError("--write-cases needs one policy set: --policies PRESET or FILE")
-    found = write_cases(settings.policies[0], paths, settings.namespace or HOME, file.parent)
-    for line in (*found.failed, *found.unmatched):
+    written = write_cases(settings.policies[0], paths, settings.namespace or HOME, file.parent)
+    for line in (*written.failed, *written.unmatched):
         complain(f"left out: {printable(line)}")
-    if not found.number:
+    if not written.number:
         raise DocumentError(f"{', '.join(map(str, paths))}: no request that the policies judge")
-    write_file(file, found.text)
-    complain(f"{printable(file)}: {found.number} case{'s' * (found.number != 1)}")
-    return 3 if found.failed else 0
+    write_file(file, written.text)
+    complain(f"{printable(file)}: {written.number} case{'s' * (written.number != 1)}")
+    return 3 if written.failed else 0
 
 
 def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputProblem]]:
@@ -164,11 +164,11 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
     files = dict[str, Path]()
     for path in paths:
         unread = list[str]()
-        found = readable_yaml_files(path, unread.append) if path.is_dir() else [path]
+        files_of_path = readable_yaml_files(path, unread.append) if path.is_dir() else [path]
         problems += map(problem, unread)
-        if not (found or unread):
+        if not (files_of_path or unread):
             problems.append(problem(f"{printable(path)}: no YAML files in this directory"))
-        files |= {os.path.realpath(file): file for file in found}
+        files |= {os.path.realpath(file): file for file in files_of_path}
     objects = {file: within for file in files.values() if (within := _only_objects(file))}
     custom = CustomTypes.of(each.value for within in objects.values() for each in within)
     for file in files.values():

@@ -21,22 +21,22 @@ def render(report: Report) -> str:
         ("error", problem.place.file, problem.place.line, PROBLEM, problem.message)
         for problem in report.problems
     ]
-    found = problems[:MAX_FIRST]
+    annotations = problems[:MAX_FIRST]
     for result, violation in worst_first(report):
         message = (
             violation.message if violation.place.file else f"{result.title}: {violation.message}"
         )
-        found.append(
+        annotations.append(
             (violation.level, violation.place.file, violation.place.line, violation.policy, message)
         )
-    found += problems[MAX_FIRST:]
+    annotations += problems[MAX_FIRST:]
     lines, shown = list[str](), dict.fromkeys(COMMANDS, 0)
-    for level, file, line, title, message in found:
+    for level, file, line, title, message in annotations:
         shown[level] += 1
         if shown[level] <= MAX_EACH:
             place = f"file={_property(file)},line={line}," if file else ""
             lines.append(f"::{COMMANDS[level]} {place}title={_property(title)}::{_escape(message)}")
-    cut = len(found) - len(lines)
+    cut = len(annotations) - len(lines)
     lines.append(f"{summary(report)}{f'; {cut} more in the job summary' if cut else ''}")
     return "".join(f"{line}\n" for line in lines)
 

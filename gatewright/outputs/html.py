@@ -23,8 +23,8 @@ def render(report: Report) -> str:
     policies = list(dict.fromkeys(each.policy for _, each in violations))
     by_policy = sorted(violations, key=lambda each: policies.index(each[1].policy))
     namespaces = sorted({result.namespace for result, _ in violations})
-    found = {each.severity for _, each in violations}
-    severities = [each for each in SEVERITIES if each in found]
+    present = {each.severity for _, each in violations}
+    severities = [each for each in SEVERITIES if each in present]
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

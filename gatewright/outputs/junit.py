@@ -52,10 +52,10 @@ def _suite(
         for violation in result.violations:
             if violation.level == "error":
                 name = "error" if is_undecided or violation.action == "Error" else "failure"
-                found = SubElement(
+                element = SubElement(
                     case, name, type=_text(violation.policy), message=_text(violation.message)
                 )
-                found.text = _text(_line(violation))
+                element.text = _text(_line(violation))
         if result.verdict == "unmatched":
             SubElement(case, "skipped", message="no policy applies to it")
         lesser = [_line(each) for each in result.violations if each.level != "error"]

@@ -32,6 +32,6 @@ def _number(units: list[int]) -> Iterator[str]:
     )
     counts = Counter[int]()
     for start in (0, *(index + 1 for index, unit in enumerate(units) if unit == ord("\n"))):
-        found = (sums[start + LENGTH] - sums[start] * SHIFTED) % MODULUS
-        counts[found] += 1
-        yield f"{found:x}:{counts[found]}"
+        line_hash = (sums[start + LENGTH] - sums[start] * SHIFTED) % MODULUS
+        counts[line_hash] += 1
+        yield f"{line_hash:x}:{counts[line_hash]}"

@@ -148,10 +148,10 @@ class Report:
     @property
     def counts(self) -> dict[str, int]:
         """The number of results by verdict, in the order of their first appearance."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for result in self.results:
-            found[result.verdict] = found.get(result.verdict, 0) + 1
-        return found
+            counts[result.verdict] = counts.get(result.verdict, 0) + 1
+        return counts
 
     @property
     def violations(self) -> list[tuple[SubjectResult, ReportedViolation]]:

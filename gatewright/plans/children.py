@@ -121,11 +121,11 @@ def parent_of(document: Document, namespace: str) -> Parent:
         raise DocumentError(f"{document.where()}: {error}") from None
     kind = _kinds().get((value["apiVersion"], value["kind"]))
     if kind is None:
-        found = f"{value['apiVersion']} {value['kind']}"
-        known = [" ".join(each) for each in _kinds()]
+        written = f"{value['apiVersion']} {value['kind']}"
+        planned_kinds = [" ".join(each) for each in _kinds()]
         raise DocumentError(
-            f"{document.where('kind')}: {found} is not a kind that the controller "
-            f"plans{did_you_mean(found, known)}"
+            f"{document.where('kind')}: {written} is not a kind that the controller "
+            f"plans{did_you_mean(written, planned_kinds)}"
         )
     if not value["metadata"].get("name"):
         path = "metadata.name"

@@ -54,12 +54,12 @@ class Difference:
         id = f"{self.child.parent.namespace}/{object['metadata']['name']}"
         name = printable(f"{object['apiVersion']} {object['kind']} {id}")
         before, after = _render(self.before, None), _render(self.after, self.before)
-        found = difflib.unified_diff(
+        diff = difflib.unified_diff(
             before, after, f"{name} (there)", f"{name} (planned)", lineterm=""
         )
         if self.note:
             yield from (f"# {line}" for line in f"{name}: {self.note}".splitlines())
-        yield from found
+        yield from diff
 
 
 class Cluster:
@@ -125,7 +125,7 @@ class Cluster:
 
         Secrets are not read: they do not change the plan.
         """
-        kind, found = parent.kind, Found()
+        kind, objects = parent.kind, Found()
         for resource, reads in kind.reads.items():
             if is_secret(resource):
                 continue
@@ -134,8 +134,8 @@ class Cluster:
                 async for object in self._client.list(resource, namespace, labels=reads.labels):
                     for index, values in reads.indexes.items():
                         for value in values(object):
-                            found.setdefault((resource, index, value), []).append(object)
-        return found
+                            objects.setdefault((resource, index, value), []).append(object)
+        return objects
 
     async def _difference(self, child: Planned, current: JsonObject | None, uid: str) -> Difference:
         is_own = current is not None and uid != "" and _is_controlled_by(current, uid)

@@ -90,8 +90,8 @@ def has_smallest() -> tuple[str, ...]:
 
 def is_cluster_scoped(kind: str) -> bool:
     """Whether a known kind is cluster-scoped."""
-    known = kinds_by_name().get(kind)
-    return known is not None and not known.namespaced
+    kind_record = kinds_by_name().get(kind)
+    return kind_record is not None and not kind_record.namespaced
 
 
 def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, Any]:
@@ -101,8 +101,8 @@ def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, An
     """
     if kind in CONNECTIONS:
         return {"apiVersion": "v1", "kind": kind, **copy.deepcopy(CONNECTIONS[kind])}
-    known = None if kind == "Scale" else kinds_by_name()[kind]
-    api_version = "autoscaling/v1" if known is None else known.resource.api_version
+    kind_record = None if kind == "Scale" else kinds_by_name()[kind]
+    api_version = "autoscaling/v1" if kind_record is None else kind_record.resource.api_version
     object: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
     if namespace and not is_cluster_scoped(kind):
         object["metadata"]["namespace"] = namespace
@@ -129,5 +129,5 @@ def at(path: str, value: Any) -> dict[str, Any]:
 
 def pod_path(kind: str) -> str | None:
     """Return the path of the pod spec in a kind, or None."""
-    known = kinds_by_name().get(kind)
-    return known.pod_spec if known is not None else None
+    kind_record = kinds_by_name().get(kind)
+    return kind_record.pod_spec if kind_record is not None else None

@@ -109,8 +109,8 @@ def _named_in_full(
     named = [
         (named, policy) for target, policy in targets if (named := _kind_named(target, group, kind))
     ]
-    if found := [each for each in named if each[0].group == group]:
-        return found[0][0], [policy for _, policy in found]
+    if matching := [each for each in named if each[0].group == group]:
+        return matching[0][0], [policy for _, policy in matching]
     if kind in has_smallest():
         expected, here = smallest(kind)["apiVersion"], f"{group}/{version}".lstrip("/")
         refuse("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')

@@ -46,7 +46,7 @@ class Covered:
 
 def coverage(tried: Iterable[Tried]) -> list[Covered]:
     """Return the coverage of each policy that the trials put in force, by name."""
-    found: dict[str, Covered] = {}
+    by_title: dict[str, Covered] = {}
     for tried_case in tried:
         trial, outcomes = (
             tried_case.trial,
@@ -55,7 +55,7 @@ def coverage(tried: Iterable[Tried]) -> list[Covered]:
         for policy in trial.engine.policies:
             if trial.subject.policy is None and policy.policy.always:
                 continue  # always in force; it has its own case file
-            covered = found.setdefault(policy.title, Covered(policy))
+            covered = by_title.setdefault(policy.title, Covered(policy))
             for name in policy.policy.params.model_fields:
                 covered.parameters[name].add(repr(getattr(policy.params, name)))
                 covered.parameters[name].add(
@@ -63,7 +63,7 @@ def coverage(tried: Iterable[Tried]) -> list[Covered]:
                 )
             if policy.title in outcomes:
                 _add(covered, trial, outcomes[policy.title])
-    return sorted(found.values(), key=lambda covered: covered.policy.title)
+    return sorted(by_title.values(), key=lambda covered: covered.policy.title)
 
 
 def _add(covered: Covered, trial: Trial, outcome: Outcome) -> None:

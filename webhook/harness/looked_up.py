@@ -92,10 +92,10 @@ def written_images(images: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {
         name: {
             image: answer if isinstance(answer, str) else [*map(_write_document, answer.documents)]
-            for image, answer in sorted(known.items())
+            for image, answer in sorted(answers.items())
             if ("@" in image) == (name == SIGNATURES)  # a check has tags and digests in one mapping
         }
-        for name, known in images.items()
+        for name, answers in images.items()
     }
 
 

@@ -143,8 +143,8 @@ class ManifestJudge:
         mutated = self._engine.mutate(request)
         if mutated.operations and mutated.object is not None:
             request = request.with_object(mutated.object)
-        known = {**request.looked_up, LACKED: lacked_look_ups(mutated.outcomes)}
-        validated = self._engine.validate(request.with_looked_up(known))
+        looked_up = {**request.looked_up, LACKED: lacked_look_ups(mutated.outcomes)}
+        validated = self._engine.validate(request.with_looked_up(looked_up))
         outcomes = mutated.outcomes + validated.outcomes
         about, value = request.attributes, request.value
         # The options object of exec has neither kind nor metadata.
@@ -171,9 +171,9 @@ class ManifestJudge:
         if everywhere is None:
             return answer
         labelled = {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}
-        found = ask(everywhere, admission, labelled).outcomes
-        broken = {each.policy for each in found if each.reported or each.error or each.patched}
-        engine = self._selecting(frozenset(each.policy for each in found) - broken)
+        outcomes = ask(everywhere, admission, labelled).outcomes
+        broken = {each.policy for each in outcomes if each.reported or each.error or each.patched}
+        engine = self._selecting(frozenset(each.policy for each in outcomes) - broken)
         return answer if engine is None else ask(engine, admission, looked_up)
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:
@@ -236,10 +236,10 @@ def judge_manifest(
 
     `wording` returns the message of a failure.
     """
-    found = findings(outcomes, wording)
+    reported = findings(outcomes, wording)
     covered = tuple(title for outcome in outcomes for title in outcome.covered)
-    verdict = _verdict(outcomes, found)
-    return JudgedManifest(document, namespace, verdict, found, operations, object, covered)
+    verdict = _verdict(outcomes, reported)
+    return JudgedManifest(document, namespace, verdict, reported, operations, object, covered)
 
 
 def _verdict(outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...]) -> str:

@@ -77,8 +77,8 @@ def namespace_of(object: JsonObject, namespace: str) -> str:
     "" for a cluster-scoped kind.
     """
     group, _, kind = group_version_kind(object)
-    known = known_kinds().get((group, kind))
-    if known is not None and not known.namespaced:
+    kind_record = known_kinds().get((group, kind))
+    if kind_record is not None and not kind_record.namespaced:
         return ""
     return object["metadata"].get("namespace") or namespace
 

@@ -15,10 +15,10 @@ from webhook.review import answer, read
 
 def reviewed_namespace(object: dict[str, Any], namespace: str) -> str:
     """Return the namespace of a review: a Namespace's own name, "" for cluster-scoped objects."""
-    known = KINDS.get(group_kind(object))
-    if known is None or known.namespaced:
+    kind_record = KINDS.get(group_kind(object))
+    if kind_record is None or kind_record.namespaced:
         return namespace
-    is_namespace = (known.group, known.plural) == NAMESPACES
+    is_namespace = (kind_record.group, kind_record.plural) == NAMESPACES
     return str(object["metadata"].get("name") or "") if is_namespace else ""
 
 

@@ -51,9 +51,9 @@ def _unread(value: Any, above: Steps, read: set[Steps]) -> Iterator[tuple[str, s
     if not isinstance(value, dict):
         yield ".".join(above), "must be an object: a rule reads fields of it"
         return
-    known = {steps[len(above)] for steps in read if steps[: len(above)] == above}
+    read_keys = {steps[len(above)] for steps in read if steps[: len(above)] == above}
     for key, below in value.items():
-        if key in known:
+        if key in read_keys:
             yield from _unread(below, (*above, key), read)
         else:
-            yield ".".join((*above, key)), f"no rule reads this field{did_you_mean(key, known)}"
+            yield ".".join((*above, key)), f"no rule reads this field{did_you_mean(key, read_keys)}"

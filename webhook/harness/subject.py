@@ -92,11 +92,11 @@ class _Watched:
             self._looked()
         return value
 
-    def _records(self, found: Any) -> Any:
-        found = tuple(found) if isinstance(found, Iterator) else found
-        if found is not None and found != ():
+    def _records(self, records: Any) -> Any:
+        records = tuple(records) if isinstance(records, Iterator) else records
+        if records is not None and records != ():
             self._looked()
-        return found
+        return records
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ class Subject:
         Raises FaultsError or PolicySetError if they are invalid, or none.
         """
         if self.is_set:
-            found = read(self.documents, catalogue, is_offline=True, custom=self.custom)
-            if not found.policies:
+            policy_set = read(self.documents, catalogue, is_offline=True, custom=self.custom)
+            if not policy_set.policies:
                 refuse("policies", "no policy in this file is in force, so nothing is tested")
-            engine = WatchedEngine(in_force(found, catalogue, self.home))
+            engine = WatchedEngine(in_force(policy_set, catalogue, self.home))
             if engine.conflicts:
                 raise FaultsError([("policies", each.text) for each in engine.conflicts])
             return engine
@@ -136,11 +136,13 @@ class Subject:
 
         They are invalid, or conflict with others.
         """
-        found, invalid = read_valid(self.documents, catalogue, is_offline=True, custom=self.custom)
+        policy_set, invalid = read_valid(
+            self.documents, catalogue, is_offline=True, custom=self.custom
+        )
         lines = [line for each in invalid for line in each.lines]
         left_out = {id(each.document) for each in invalid}
         valid = [each for each in self.documents if id(each) not in left_out]
-        for conflict in Engine(in_force(found, catalogue, self.home)).conflicts:
+        for conflict in Engine(in_force(policy_set, catalogue, self.home)).conflicts:
             for document in [each for each in valid if _is_policy(each, conflict.policy.name)]:
                 valid.remove(document)
                 lines.append(f"{document.where()}: it is not in force: {conflict.text}")

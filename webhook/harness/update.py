@@ -51,7 +51,7 @@ def update_expectations(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[st
 
 
 def _agree(case: Sequence[Tried]) -> Any:
-    found = {
+    answers = {
         orjson.dumps(got): got
         for got in (
             expectation_of(tried_case.trial, tried_case.answer)
@@ -59,9 +59,9 @@ def _agree(case: Sequence[Tried]) -> Any:
             if not tried_case.trial.derived
         )
     }
-    if len(found) != 1:
+    if len(answers) != 1:
         raise CannotUpdateError("the answers differ between kinds; write one case for each")
-    return next(iter(found.values()))
+    return next(iter(answers.values()))
 
 
 def expectation_of(trial: Trial, answer: ReviewAnswer) -> Any:

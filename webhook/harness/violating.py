@@ -120,7 +120,7 @@ def _candidates(
 ) -> Iterator[JsonObject]:
     """Yield objects of kinds that the policy judges: of its cases, and examples."""
     own = _examples().get(policy.policy.name, ())
-    others = [each for name, found in _examples().items() for each in found]
+    others = [each for name, examples in _examples().items() for each in examples]
     least = [smallest(kind) for _, kind in sorted(kinds) if kind in has_smallest()]
     for source in (carried, own, least, others):
         chosen = [each for each in source if group_kind(each) in kinds]
