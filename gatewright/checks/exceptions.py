@@ -56,9 +56,7 @@ class ExceptionWriter:
         self._home = home
         self._judged = {
             policy.title: {
-                target.kind.kind
-                for target in policy.policy.targets
-                if policy.match.can_select(target)
+                target.kind.kind for target in policy.match.select_targets(policy.targets)
             }
             for policy in policies
             if policy.title in named

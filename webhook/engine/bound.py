@@ -82,9 +82,9 @@ class BoundPolicy:
 
         A tenant's policy does not judge cluster-scoped objects, such as the Namespace itself.
         """
-        own = (each for each in self.targets if self.namespace is None or each.kind.namespaced)
-        targets = filter(self.match.can_select, own)
-        return share(tuple((key, target) for target in targets for key in target.keys))
+        own = [each for each in self.targets if self.namespace is None or each.kind.namespaced]
+        targets = self.match.select_targets(own)
+        return share(tuple([(key, target) for target in targets for key in target.keys]))
 
     @cached_property
     def names_of_namespaces(self) -> frozenset[str] | None:

@@ -139,9 +139,8 @@ class _Mutations:
 def _targets(policy: BoundPolicy) -> Iterator[Target]:
     """Yield what a policy always mutates: policies with conditions may exclude each other."""
     if policy.policy.mutate is not None and policy.condition is None:
-        for target in policy.policy.targets:
-            if not target.subresource and policy.match.can_select(target):
-                yield target
+        whole = [target for target in policy.targets if not target.subresource]
+        yield from policy.match.select_targets(whole)
 
 
 def _places(policy: BoundPolicy) -> Sequence[str]:

@@ -126,7 +126,7 @@ def changed_names(before: Iterable[BoundPolicy], now: Iterable[BoundPolicy]) -> 
 
 def _without_effect(policy: BoundPolicy, entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
     """Yield the fields that make an entry ineffective for its policy, each with the reason."""
-    targets, own = filter(policy.match.can_select, policy.targets), policy.namespace
+    targets, own = policy.match.select_targets(policy.targets), policy.namespace
     if entry.kinds and {target.kind.kind for target in targets}.isdisjoint(entry.kinds):
         yield "kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
     if entry.namespaces and own is not None and not Globs(entry.namespaces).match(own):

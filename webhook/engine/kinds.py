@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Self
 
 from config.api.definition import Definition
@@ -37,6 +38,10 @@ class Kind:
     scales: bool = False  # has spec.replicas and a /scale subresource
     namespaced: bool = True
     is_read: bool = False  # the webhook can look up its objects, as it can all that scale
+    has_pods: bool = field(init=False, compare=False, repr=False)  # at `pod_spec` or `pod_specs`
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "has_pods", bool(self.pod_spec or self.pod_specs))
 
     @classmethod
     def of(cls, definition: Definition) -> Self:
@@ -57,11 +62,6 @@ class Kind:
     def resource(self) -> Resource:
         """The resource of its newest version."""
         return Resource(self.group, self.versions[-1], self.plural, self.kind, self.namespaced)
-
-    @property
-    def has_pods(self) -> bool:
-        """Whether its objects have pods."""
-        return self.pod_spec is not None or bool(self.pod_specs)
 
     @property
     def pod_metadata(self) -> str | None:
@@ -87,14 +87,12 @@ class Target:
     kind: Kind
     subresource: str = ""
     operations: tuple[str, ...] = CREATE_AND_UPDATE
+    keys: tuple[TargetKey, ...] = field(init=False, compare=False, repr=False)
 
-    @property
-    def keys(self) -> tuple[TargetKey, ...]:
-        """The keys of this target."""
-        return tuple(
-            (self.kind.group, self.kind.plural, self.subresource, operation)
-            for operation in self.operations
-        )
+    def __post_init__(self) -> None:
+        place = self.kind.group, self.kind.plural, self.subresource
+        keys = [(*place, operation) for operation in self.operations]
+        object.__setattr__(self, "keys", tuple(keys))
 
 
 TEMPLATE = "spec.template.spec"
@@ -166,10 +164,11 @@ def targets(
     unknown kind.
     """
     several = (kinds,) if isinstance(kinds, str) else kinds
-    return tuple(target for each in several for target in _targets(each, operations))
+    return tuple(chain(*[_expand(each, operations) for each in several]))
 
 
-def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
+def _expand(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
+    """Return the targets of one set or kind."""
     more: tuple[Target, ...] = ()
     kinds = [*KINDS.values()]
     match name:
@@ -181,7 +180,7 @@ def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
             kinds, more = [each for each in kinds if each.has_pods or each.container], EPHEMERAL
         case "scalable":
             kinds = [each for each in kinds if each.scales]
-            more = tuple(Target(each, "scale", ("UPDATE",)) for each in kinds)
+            more = (*[Target(each, "scale", ("UPDATE",)) for each in kinds],)
             kinds += AUTOSCALERS
         case "namespaced" | "all":
             kinds, more = [each for each in kinds if each not in NAMED_ONLY], EPHEMERAL
@@ -193,7 +192,7 @@ def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
             if not kinds:
                 known = ", ".join(SETS)
                 raise LookupError(f"{name} is neither a known kind nor a set of kinds: {known}")
-    return (*(Target(kind, "", operations) for kind in kinds), *more)
+    return [*[Target(kind, "", operations) for kind in kinds], *more]
 
 
 def versions_sent(kinds: Iterable[Kind]) -> dict[Kind, tuple[str, ...]]:

@@ -32,23 +32,6 @@ class Clause:
     namespace_selector: Callable[[Labels], bool] | None = None
     namespace_label: LabelValues | None = None  # one that the selector requires, for an index
 
-    def can_select(self, target: Target) -> bool:
-        """Return whether it can select requests for a target."""
-        kind = target.kind
-        if self.kinds is not None and kind.kind not in self.kinds:
-            return False
-        if self.operations is not None and self.operations.isdisjoint(target.operations):
-            return False
-        if self.subresources is not None and target.subresource not in self.subresources:
-            return False
-        if self.pod_selector is not None and not kind.has_pods:
-            return False
-        selects_labels = self.object_selector is not None or self.pod_selector is not None
-        if selects_labels and not kind.has_labels_at(target.subresource):
-            return False
-        is_anywhere = self.namespaces is None and self.namespace_selector is None
-        return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
-
     def may_select_in(self, namespace: str, labels: Labels | None) -> bool:
         """Return whether it can select something in a namespace; None: of any labels."""
         if self.namespaces is not None and not self.namespaces.match(namespace):
@@ -61,7 +44,7 @@ class Clause:
 
         None if it selects none. Conditions on the namespace never select a cluster-scoped object.
         """
-        if not self.can_select(target):
+        if not may_select(self, target):
             return None
         if self.namespaces is not None and not (namespace and self.namespaces.match(namespace)):
             return None
@@ -109,9 +92,13 @@ class Match:
             return False
         return not self.clauses or any(clause.selects(request) for clause in self.clauses)
 
-    def can_select(self, target: Target) -> bool:
-        """Return whether a clause can select requests for a target."""
-        return not self.clauses or any(clause.can_select(target) for clause in self.clauses)
+    def select_targets(self, targets: Iterable[Target]) -> list[Target]:
+        """Return the targets for which a clause can select requests."""
+        if not self.clauses:
+            return [*targets]
+        return [
+            target for target in targets if any(may_select(each, target) for each in self.clauses)
+        ]
 
     def narrow(self, target: Target, namespace: str) -> "Match | None":
         """Return the conditions that remain for a target in a namespace.
@@ -178,15 +165,22 @@ def compile_match(spec: MatchSpec) -> Match:
     return Match(tuple(clauses), globs(users), globs(exclude.groups), tuple(spec.any))
 
 
-def selectable(
-    clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None
-) -> list[Target]:
-    """Return the targets of which a clause can select requests; a tenant's, in `namespace`."""
-    compiled = _compile_clause(clause)
-    names = compiled.namespaces
-    if namespace is not None and names is not None and not names.match(namespace):
-        return []
-    return [*filter(compiled.can_select, targets)]
+def may_select(clause: Clause | MatchClauseSpec, target: Target) -> bool:
+    """Return whether a clause, compiled or as written, can select requests for a target."""
+    kind = target.kind
+    if clause.kinds is not None and kind.kind not in clause.kinds:
+        return False
+    if clause.operations is not None and frozenset(clause.operations).isdisjoint(target.operations):
+        return False
+    if clause.subresources is not None and target.subresource not in clause.subresources:
+        return False
+    if clause.pod_selector is not None and not kind.has_pods:
+        return False
+    selects_labels = clause.object_selector is not None or clause.pod_selector is not None
+    if selects_labels and not kind.has_labels_at(target.subresource):
+        return False
+    is_anywhere = clause.namespaces is None and clause.namespace_selector is None
+    return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 
 
 def globs(patterns: list[str] | None) -> Globs | None:

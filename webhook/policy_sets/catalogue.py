@@ -82,10 +82,10 @@ def catalogue() -> PolicyCatalogue:
     return PolicyCatalogue()
 
 
-def always_in_force(catalogue: Mapping[str, Policy]) -> Iterator[Policy]:
-    """Yield the policies that are always in force, without importing the others."""
-    found = (catalogue[name] for name in catalogue if name not in TO_NAME)
-    return (policy for policy in found if policy.always)
+def always_in_force(catalogue: Mapping[str, Policy]) -> list[Policy]:
+    """Return the policies that are always in force, without importing the others."""
+    others = [catalogue[name] for name in catalogue if name not in TO_NAME]
+    return [policy for policy in others if policy.always]
 
 
 def add_directory(directory: Path) -> None:

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 from config.api.match import Exclude, LabelSelector, LabelSelectorRequirement, MatchClause
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import Target
-from webhook.engine.match import selectable
+from webhook.engine.match import may_select
 from webhook.engine.request import NAME_LABEL
 
 # The fields that can prevent a match; what narrows most is reported first.
@@ -44,7 +44,7 @@ def clause_faults(
     Words that add nothing are no fault of a `stored` object, which may be older than this rule.
     """
     yield from _selector_faults(at, clause, namespace)
-    found = selectable(clause, targets, namespace)
+    found = _select(clause, targets, namespace)
     if not found:
         field, reason = _reason(clause, "the rest of the clause", others(), namespace)
         yield f"{at}{field}", f"matches nothing: {reason}"
@@ -63,23 +63,31 @@ def clause_faults(
                 yield f"{at}.{field}", f'"{word}" matches nothing: {reason}'
 
 
+def _select(clause: MatchClause, targets: Iterable[Target], namespace: str | None) -> list[Target]:
+    """Return the targets of which a clause can select requests; a tenant's, in `namespace`."""
+    names = clause.namespaces
+    if namespace is not None and names is not None and not Globs(names).match(namespace):
+        return []
+    return [target for target in targets if may_select(clause, target)]
+
+
 def exclude_faults(exclude: Exclude) -> Iterator[tuple[str, str]]:
     """Yield a fault for users or groups that include everybody."""
     text = "excludes every user; the policy would match nothing"
     if any(pattern and not pattern.strip("*") for pattern in exclude.users):
         yield "spec.match.exclude.users", text
-    if all(map(Globs(exclude.groups).match, EVERYBODY)):
+    if exclude.groups and all(map(Globs(exclude.groups).match, EVERYBODY)):
         yield "spec.match.exclude.groups", text
 
 
 def _selector_faults(
     at: str, clause: MatchClause, namespace: str | None
 ) -> Iterator[tuple[str, str]]:
-    named, own = Globs(clause.namespaces or ["*"]), Globs([namespace or "*"])
     for field in ("object_selector", "pod_selector", "namespace_selector"):
         selector = getattr(clause, field)
         values = {} if selector is None else _possible_values(selector)
         if field == "namespace_selector" and NAME_LABEL in values:
+            named, own = Globs(clause.namespaces or ["*"]), Globs([namespace or "*"])
             names = values[NAME_LABEL]
             values[NAME_LABEL] = {each for each in names if named.match(each) and own.match(each)}
         if not all(values.values()):
@@ -116,7 +124,7 @@ def _reason(
     for field in FIELDS:
         if field == but or getattr(clause, field) is None:
             continue
-        found = selectable(clause.model_copy(update={field: None}), targets, namespace)
+        found = _select(clause.model_copy(update={field: None}), targets, namespace)
         if found:
             return f".{to_camel(field)}", _text(field, rest, found, namespace)
     return "", UNSATISFIABLE

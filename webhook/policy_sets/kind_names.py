@@ -134,7 +134,7 @@ def kind_faults(bound: BoundPolicy, served: Iterable[Kind]) -> Iterator[tuple[st
     `served` are kinds with their scope, such as those of CustomResourceDefinitions.
     """
     known = {(kind.group, kind.kind): kind for kind in served if ANY_VERSION not in kind.versions}
-    for kind in dict.fromkeys(target.kind for target in bound.policy.targets):
+    for kind in dict.fromkeys(target.kind for target in bound.targets):
         found = known.get((kind.group, kind.kind))
         if found is None:
             continue

@@ -74,13 +74,12 @@ def validate(request: Request, params: Params) -> Violations:
 
 def _fixed_fields(policy: BoundPolicy) -> Iterator[Violation]:
     """Yield a violation for each kind of which the policy sets a field that updates cannot set."""
-    updated = {
-        target.kind
-        for target in policy.policy.targets
-        if not target.subresource
-        and "UPDATE" in target.operations
-        and policy.match.can_select(replace(target, operations=("UPDATE",)))
-    }
+    updates = [
+        replace(target, operations=("UPDATE",))
+        for target in policy.targets
+        if not target.subresource and "UPDATE" in target.operations
+    ]
+    updated = {target.kind for target in policy.match.select_targets(updates)}
     for key, (fixed, changeable) in FIXED.items():
         kind = KINDS[key]
         if not any((each.group, each.plural) == (kind.group, kind.plural) for each in updated):

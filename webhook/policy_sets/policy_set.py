@@ -175,8 +175,8 @@ def in_force(
     replaced = policies.replaced
     if replaced is None:
         replaced = find_replaced(policies.policies)
-    always = (each for each in always_in_force(catalogue) if each.name not in replaced)
-    everything = (*map(_always, always), *policies.policies)
+    always = [_always(each) for each in always_in_force(catalogue) if each.name not in replaced]
+    everything = (*always, *policies.policies)
     return (exceptions or AppliedExceptions(home)).apply(everything, policies.exceptions)
 
 

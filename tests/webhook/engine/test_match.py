@@ -6,7 +6,7 @@ from config.api.match import LabelSelector, MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
 from webhook.engine.kinds import KINDS, Target
-from webhook.engine.match import compile_match, compile_selector, meets
+from webhook.engine.match import compile_match, compile_selector, may_select, meets
 from webhook.engine.request import PARENT
 from webhook.harness.bases import kinds_by_name
 
@@ -147,8 +147,8 @@ def test_kinds_are_decided_in_advance(clauses, kind, left):
     """For a kind only the clauses that can match it remain; without any, the policy is not run."""
     about = Target(kinds_by_name()[kind])
     found = match(*clauses)
-    assert found.can_select(about) is (left is not None)
-    assert sum(clause.can_select(about) for clause in found.clauses) == (left or 0)
+    assert found.select_targets([about]) == ([] if left is None else [about])
+    assert sum(may_select(clause, about) for clause in found.clauses) == (left or 0)
 
 
 def test_only_a_selector_needs_labels():
