@@ -7,7 +7,7 @@ from config.field_paths import paths_above
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import Kind, Target
 from webhook.engine.mutation_trials import (
-    FilledObject,
+    KindTrials,
     comparable,
     is_same,
     json_of,
@@ -62,7 +62,7 @@ def refuse_conflict(policy: BoundPolicy, others: Iterable[BoundPolicy]) -> None:
         for other in others
         if other is not policy and other.match.shares_place_with(policy.match)
     ]
-    mutations = _Mutations((*near, policy))
+    mutations = _Mutations([*near, policy])
     for other in near:
         mutations.add(other)
     if lines := mutations.add(policy):
@@ -72,35 +72,43 @@ def refuse_conflict(policy: BoundPolicy, others: Iterable[BoundPolicy]) -> None:
 class _Mutations:
     """What policies set and remove in the smallest object of each kind, by place and value.
 
-    Policies that set the same value need no comparison: the work is linear in the policies.
+    Only policies that can meet another one are tried. Those that set the same value need no
+    comparison: the work is linear in the policies.
     """
 
-    def __init__(self, policies: Iterable[BoundPolicy]) -> None:
+    def __init__(self, policies: Collection[BoundPolicy]) -> None:
         """Take all the policies that may be added."""
         self._set_by: dict[tuple[str, ...], dict[str, dict[bytes, list[BoundPolicy]]]] = {}
-        self._filled: dict[Kind, FilledObject] = {}
+        self._scopes = {id(policy): _scope(policy) for policy in policies}
+        self._policies: dict[Kind, dict[int, BoundPolicy]] = {}
+        self._ids: dict[tuple[str, str], dict[str, set[int]]] = {}  # by group and plural, by place
+        self._trials: dict[Kind, KindTrials] = {}
         for policy in policies:
-            for target in _targets(policy):
-                filled = self._filled.setdefault(target.kind, FilledObject(target.kind))
-                filled.fill(policy)
+            places, targets = self._scopes[id(policy)]
+            for kind in [target.kind for target in targets]:
+                self._policies.setdefault(kind, {})[id(policy)] = policy
+                by_place = self._ids.setdefault((kind.group, kind.plural), {})
+                for place in places:
+                    by_place.setdefault(place, set()).add(id(policy))
 
     def add(self, policy: BoundPolicy) -> Collection[str]:
         """Add a policy, or return a line for each conflict with an earlier one."""
-        places = _places(policy)
+        places, targets = self._scopes[id(policy)]
         # A key has group, resource, subresource and operation.
-        found = [
+        effects = [
             ((*key, path), effect, target.kind)
-            for target in _targets(policy)
+            for target in targets
+            if self._meets_another(policy, target.kind)
             for path, effect in self._effects(policy, target.kind)
             for key in target.keys
         ]
         conflicts: dict[str, dict[str, None]] = {}
-        for key, effect, kind in found:
+        for key, effect, kind in effects:
             for earlier in self._others(key, places, effect):
                 for line in _compare(earlier, policy, kind, key[-1]):
                     conflicts.setdefault(line, {})[kind.kind] = None
         if not conflicts:
-            for key, effect, _ in found:
+            for key, effect, _ in effects:
                 for place in places:
                     by_effect = self._set_by.setdefault(key, {}).setdefault(place, {})
                     by_effect.setdefault(effect, []).append(policy)
@@ -112,8 +120,10 @@ class _Mutations:
         The effect on a field is its value. The effect on a map or list is that of all policies that
         set parts of it, but that of one alone that removes or replaces it.
         """
-        leaves = set_by(policy, kind)
-        removed = self._filled[kind].removed_by(policy)
+        if kind not in self._trials:
+            self._trials[kind] = KindTrials(kind, self._policies[kind].values())
+        leaves = self._trials[kind].set_by(policy)
+        removed = self._trials[kind].removed_by(policy)
         changed = {path: comparable(value) for path, value in leaves.items()}
         changed.update(dict.fromkeys(removed.leaves - leaves.keys(), comparable(UNSET)))
         parts = {above for path in {*changed, *removed.wholes} for above in paths_above(path)}
@@ -121,33 +131,47 @@ class _Mutations:
         yield from ((path, PART) for path in parts - removed.wholes)
         yield from ((path, str(id(policy)).encode()) for path in removed.wholes)
 
+    def _meets_another(self, policy: BoundPolicy, kind: Kind) -> bool:
+        """Return whether another policy mutates the kind in a place of this one."""
+        by_place, alone = self._ids[kind.group, kind.plural], {id(policy)}
+        places = _shared_places(self._scopes[id(policy)].places, by_place)
+        return any(by_place.get(place, alone) != alone for place in places)
+
     def _others(
         self, key: tuple[str, ...], places: Sequence[str], effect: bytes
     ) -> Iterable[BoundPolicy]:
         """Return the policies with another effect on a path in one of the places."""
         by_place = self._set_by.get(key, {})
-        shared = by_place if EVERYWHERE in places else (EVERYWHERE, *places)
         return {
             id(policy): policy
-            for place in shared
+            for place in _shared_places(places, by_place)
             for other, policies in by_place.get(place, {}).items()
             if other != effect
             for policy in policies
         }.values()
 
 
-def _targets(policy: BoundPolicy) -> Iterator[Target]:
-    """Yield what a policy always mutates: policies with conditions may exclude each other."""
+class _Scope(NamedTuple):
+    """Where a policy is in force: everywhere, or its clauses as text; and what it mutates there."""
+
+    places: Sequence[str]
+    targets: Sequence[Target]
+
+
+def _scope(policy: BoundPolicy) -> _Scope:
+    """Return what a policy always mutates: policies with conditions may exclude each other."""
+    targets: Sequence[Target] = ()
     if policy.policy.mutate is not None and policy.condition is None:
         whole = [target for target in policy.targets if not target.subresource]
-        yield from policy.match.select_targets(whole)
-
-
-def _places(policy: BoundPolicy) -> Sequence[str]:
-    """Return where a policy is in force: everywhere, or its clauses as text."""
+        targets = policy.match.select_targets(whole)
     if not policy.match.clauses:
-        return (EVERYWHERE,)
-    return tuple(clause.model_dump_json() for clause in policy.match.written)
+        return _Scope((EVERYWHERE,), targets)
+    return _Scope([clause.model_dump_json() for clause in policy.match.written], targets)
+
+
+def _shared_places(places: Sequence[str], of_others: Iterable[str]) -> Iterable[str]:
+    """Return the places of others in which a policy with these places can meet them."""
+    return of_others if EVERYWHERE in places else (EVERYWHERE, *places)
 
 
 def _kinds(kinds: Collection[str]) -> str:

@@ -1,6 +1,6 @@
 """Objects that mutating policies are tried on, and what the policies set and remove in them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import orjson
@@ -34,25 +34,31 @@ class Removed(NamedTuple):
 NOTHING_REMOVED = Removed(frozenset(), frozenset())
 
 
-class FilledObject:
-    """The smallest object of a kind, with the fields that several policies set in it."""
+class KindTrials:
+    """Policies tried on the smallest object of a kind: each once alone, and once among the others.
 
-    def __init__(self, kind: Kind) -> None:
-        """Take the kind."""
+    The second object has the fields that all of them set.
+    """
+
+    def __init__(self, kind: Kind, policies: Iterable[BoundPolicy]) -> None:
+        """Try each policy alone."""
         self._kind = kind
-        self._object: JsonObject = {}
-        self._is_full = False
+        self._before = dict(_leaves(smallest_object(kind), ""))
+        self._after = {id(policy): _object_after([policy], kind) for policy in policies}
+        self._filled: JsonObject = {}
+        for object in self._after.values():
+            _add_missing(self._filled, _copy(object))
+            if len(dict(_leaves(self._filled, ""))) >= MAX_LEAVES:
+                break
 
-    def fill(self, policy: BoundPolicy) -> None:
-        """Add what a policy sets, unless the object has enough by now."""
-        if not self._is_full:
-            _add_missing(self._object, _object_after([policy], self._kind))
-            self._is_full = len(dict(_leaves(self._object, ""))) >= MAX_LEAVES
+    def set_by(self, policy: BoundPolicy) -> Leaves:
+        """Return what a policy sets in the smallest object, until it fails, if it does."""
+        return _differences(self._before, dict(_leaves(self._after[id(policy)], "")))
 
     def removed_by(self, policy: BoundPolicy) -> Removed:
-        """Return what a policy removes from the object."""
-        object = _object_after([policy], self._kind)
-        _add_missing(object, _copy(self._object))
+        """Return what a policy removes from the object with the fields of all policies."""
+        object = _copy(self._after[id(policy)])
+        _add_missing(object, _copy(self._filled))
         _mark(object)
         before = _copy(object)
         operations = _mutate(object, [policy], self._kind)
@@ -69,17 +75,22 @@ def set_by(policy: BoundPolicy, kind: Kind, *, labelled: bool = False) -> Leaves
 
     With `labelled`, the object and its pods have labels and annotations: a JSON Patch adds to them.
     """
-    before, after = (leaves_after(each, kind, labelled=labelled) for each in ([], [policy]))
-    return {
-        path: after.get(path, UNSET)
-        for path in {**before, **after}
-        if not is_same(before.get(path, UNSET), after.get(path, UNSET))
-    }
+    before = dict(_leaves(smallest_object(kind, labelled=labelled), ""))
+    return _differences(before, leaves_after([policy], kind, labelled=labelled))
 
 
 def leaves_after(policies: Sequence[BoundPolicy], kind: Kind, *, labelled: bool = False) -> Leaves:
     """Return the leaves of the smallest object of a kind after policies have mutated it in turn."""
     return dict(_leaves(_object_after(policies, kind, labelled=labelled), ""))
+
+
+def _differences(before: Leaves, after: Leaves) -> Leaves:
+    """Return the leaves that changed, with the values after."""
+    return {
+        path: after.get(path, UNSET)
+        for path in {**before, **after}
+        if not is_same(before.get(path, UNSET), after.get(path, UNSET))
+    }
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -105,16 +116,20 @@ def _object_after(
     policies: Sequence[BoundPolicy], kind: Kind, *, labelled: bool = False
 ) -> JsonObject:
     """Return the smallest object of a kind after policies have mutated it in turn."""
-    object: JsonObject = {"metadata": {}}
-    patcher = Patcher(_request(object, kind))
-    for path in kind.pod_specs or filter(None, (kind.pod_spec,)):
-        patcher.apply([_add_pod(path)])
-    if labelled:
-        for path in filter(None, ("metadata", kind.pod_metadata)):
-            patcher.apply(
-                [Patch(steps_of(path), {"labels": {**LABELS}, "annotations": {**LABELS}})]
-            )
+    object = smallest_object(kind, labelled=labelled)
     _mutate(object, policies, kind)
+    return object
+
+
+def smallest_object(kind: Kind, *, labelled: bool = False) -> JsonObject:
+    """Return the smallest object of a kind, with a pod where it has pods."""
+    object: JsonObject = {"metadata": {}}
+    patches = [_add_pod(path) for path in kind.pod_specs or filter(None, (kind.pod_spec,))]
+    for path in filter(None, ("metadata", kind.pod_metadata)) if labelled else ():
+        texts = {"labels": {**LABELS}, "annotations": {**LABELS}}
+        patches.append(Patch(steps_of(path), texts))
+    if patches:
+        Patcher(_request(object, kind)).apply(patches)
     return object
 
 
