@@ -125,11 +125,11 @@ class _Mutations:
         leaves = self._trials[kind].set_by(policy)
         removed = self._trials[kind].removed_by(policy)
         changed = {path: comparable(value) for path, value in leaves.items()}
-        changed.update(dict.fromkeys(removed.leaves - leaves.keys(), comparable(UNSET)))
+        changed.update(dict.fromkeys(sorted(removed.leaves - leaves.keys()), comparable(UNSET)))
         parts = {above for path in {*changed, *removed.wholes} for above in paths_above(path)}
         yield from changed.items()
-        yield from ((path, PART) for path in parts - removed.wholes)
-        yield from ((path, str(id(policy)).encode()) for path in removed.wholes)
+        yield from ((path, PART) for path in sorted(parts - removed.wholes))
+        yield from ((path, str(id(policy)).encode()) for path in sorted(removed.wholes))
 
     def _meets_another(self, policy: BoundPolicy, kind: Kind) -> bool:
         """Return whether another policy mutates the kind in a place of this one."""

@@ -248,6 +248,19 @@ def test_only_an_order_that_decides_a_value_is_a_conflict(one, other, path):
     assert found == ([] if path is None else [f"a and b set Pod {path}"])
 
 
+def test_the_lines_of_a_conflict_have_one_order():
+    """Each replica reports the same text: paths are sorted, not in the order of a set."""
+    (bound,) = in_force("{policy: tiers}")
+    maps = [("metadata", "annotations", name) for name in "dacbfe"]
+    one = replace(bound, name="a", policy=setting(*[((*path, "x"), "y") for path in maps]))
+    other = replace(bound, name="b", policy=setting(*[(path, UNSET) for path in maps]))
+    ((_, text),) = Engine([one, other]).conflicts
+    assert text.splitlines() == [
+        f'a and b set Pod metadata.annotations.{name}.x to different values: "y" and nothing'
+        for name in "abcdef"
+    ]
+
+
 def test_the_work_is_linear_in_the_policies():
     """Each policy is run twice if all are in one place, and never if each is in its own."""
     calls = []
