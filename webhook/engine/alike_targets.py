@@ -73,14 +73,14 @@ class _Sorted:
         for ranked in policies:
             rank, bound = ranked
             self.needs[bound.needs_anywhere] += 1
+            if bound.is_anywhere:
+                self.anywhere[rank] = bound
+                continue
             names = bound.names_of_namespaces
             for name in names or ():
                 self.by_name.setdefault(name, []).append(ranked)
-            if names is None and bound.match.ignores_names_of_namespaces:
-                self.anywhere[rank] = bound
-            elif names is None:
-                for prefix in _prefixes(bound):
-                    self.by_prefix.setdefault(prefix, []).append(ranked)
+            for prefix in _prefixes(bound) if names is None else ():
+                self.by_prefix.setdefault(prefix, []).append(ranked)
 
 
 def _prefixes(bound: BoundPolicy) -> set[str]:

@@ -94,6 +94,11 @@ class BoundPolicy:
         return self.match.names_of_namespaces
 
     @cached_property
+    def is_anywhere(self) -> bool:
+        """Whether it can apply in a namespace of any name: its match has no names or globs."""
+        return self.namespace is None and self.match.ignores_names_of_namespaces
+
+    @cached_property
     def namespace_labels(self) -> tuple[LabelValues, ...]:
         """Labels of which a namespace needs one, for the match to select anything."""
         return self.match.labels_of_namespaces

@@ -265,7 +265,7 @@ class Index:
         place = *attributes.target, attributes.namespace, version
         found = self._policies_by_place.get(place)
         if found is None:
-            found = self._in_place(attributes.target, attributes.namespace, version)
+            found = self._in_place(place[:4], attributes.namespace, version)
             if len(self._policies_by_place) >= MAX_PLACES:
                 self._policies_by_place.clear()
             self._policies_by_place[place] = found
@@ -321,11 +321,7 @@ def _needs(bound: BoundPolicy, key: TargetKey) -> frozenset[str]:
 
 def _anywhere(ranked: Iterable[Ranked]) -> list[Ranked]:
     """Return the policies that ignore the names of namespaces."""
-    return [
-        (rank, bound)
-        for rank, bound in ranked
-        if bound.names_of_namespaces is None and bound.match.ignores_names_of_namespaces
-    ]
+    return [(rank, bound) for rank, bound in ranked if bound.is_anywhere]
 
 
 def _may_apply(bound: BoundPolicy, namespace: str) -> bool:

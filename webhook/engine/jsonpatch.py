@@ -68,7 +68,9 @@ class Patcher:
 
     def _apply(self, patch: Patch, changes: Changes) -> None:
         holder, steps = patch.holder, patch.path
-        if holder is None or not holder.value:  # records of absent objects are empty
+        if holder is None:
+            holder = self._request
+        elif not holder.value:  # records of absent objects are empty
             holder, steps = self._request, patch.steps
         node: Any = holder.value
         for depth, step in enumerate(steps, 1):

@@ -44,24 +44,28 @@ class KindTrials:
         """Try each policy alone."""
         self._kind = kind
         self._before = dict(_leaves(smallest_object(kind), ""))
-        self._after = {id(policy): _object_after([policy], kind) for policy in policies}
+        self._objects: dict[int, JsonObject] = {}  # after each policy, by its identity
+        self._leaves: dict[int, Leaves] = {}
         self._filled: JsonObject = {}
-        for object in self._after.values():
-            _add_missing(self._filled, _copy(object))
-            if len(dict(_leaves(self._filled, ""))) >= MAX_LEAVES:
-                break
+        paths = set[str]()
+        for policy in policies:
+            object = self._objects[id(policy)] = _object_after([policy], kind)
+            leaves = self._leaves[id(policy)] = dict(_leaves(object, ""))
+            if len(paths) < MAX_LEAVES:
+                _add_missing(self._filled, _copy(object))
+                paths |= leaves.keys()
 
     def set_by(self, policy: BoundPolicy) -> Leaves:
         """Return what a policy sets in the smallest object, until it fails, if it does."""
-        return _differences(self._before, dict(_leaves(self._after[id(policy)], "")))
+        return _differences(self._before, self._leaves[id(policy)])
 
     def removed_by(self, policy: BoundPolicy) -> Removed:
         """Return what a policy removes from the object with the fields of all policies."""
-        object = _copy(self._after[id(policy)])
+        object = _copy(self._objects[id(policy)])
         _add_missing(object, _copy(self._filled))
         _mark(object)
         before = _copy(object)
-        operations = _mutate(object, [policy], self._kind)
+        operations = _mutate(object, [policy], self._kind).operations
         if all(operation["op"] == "add" for operation in operations):
             return NOTHING_REMOVED
         return Removed(
@@ -133,10 +137,8 @@ def smallest_object(kind: Kind, *, labelled: bool = False) -> JsonObject:
     return object
 
 
-def _mutate(
-    object: JsonObject, policies: Sequence[BoundPolicy], kind: Kind
-) -> list[dict[str, Any]]:
-    """Mutate an object by policies in turn, and return the operations of it.
+def _mutate(object: JsonObject, policies: Sequence[BoundPolicy], kind: Kind) -> Patcher:
+    """Mutate an object by policies in turn, and return what has the operations.
 
     What fails ends a policy, not the others.
     """
@@ -154,7 +156,7 @@ def _mutate(
             patcher.apply(patches)
 
     outcomes_of(policies, mutate)
-    return patcher.operations
+    return patcher
 
 
 def _request(object: JsonObject, kind: Kind) -> Request:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -83,13 +83,13 @@ class Policy:
         narrow = targets(each for each in named if each == "pods" or each not in SETS)
         return any(target.kind.has_pods or target.kind.container for target in narrow)
 
-    @property
+    @cached_property
     def documentation(self) -> str:
         """The docstring of its module, which is its documentation page."""
         function = self.validate or self.mutate
         return (sys.modules[function.__module__].__doc__ or "").strip()
 
-    @property
+    @cached_property
     def summary(self) -> str:
         """The first line of its documentation."""
         return self.documentation.partition("\n")[0]

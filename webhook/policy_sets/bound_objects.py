@@ -159,8 +159,9 @@ def _policy(
     policy = catalogue.get(spec.policy)
     if policy is None:
         refuse("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')
-    targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
-    if policy.targets and not targets:
+    everything = policy.targets
+    targets = [target for target in everything if target.kind.namespaced or namespace is None]
+    if everything and not targets:
         text = "judges only cluster-scoped kinds; use a ClusterAdmissionPolicy"
         refuse("spec.policy", f"{policy.name} {text}")
     match = with_plain_kinds(spec.match, [target.kind for target in targets])

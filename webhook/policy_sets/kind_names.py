@@ -16,7 +16,7 @@ from config.faults import did_you_mean
 from config.schemas import resources
 from kube.resource import GroupKind, Resource, group_version
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.kinds import ANY_VERSION, KINDS, OWN_KINDS, Kind, plural
+from webhook.engine.kinds import KINDS, OWN_KINDS, Kind, plural
 
 _SPELLED = re.compile(
     r"(?:(?P<group>[a-z0-9.-]+)/)?(?P<version>v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)"
@@ -128,14 +128,13 @@ def cluster_scoped(kind: Kind | Resource) -> str:
     return f"{kind.kind} is cluster-scoped; {rule}. Use a ClusterAdmissionPolicy"
 
 
-def kind_faults(bound: BoundPolicy, served: Iterable[Kind]) -> Iterator[tuple[str, str]]:
+def kind_faults(bound: BoundPolicy, served: Mapping[GroupKind, Kind]) -> Iterator[tuple[str, str]]:
     """Yield a fault for each kind of a policy of which it can judge no object.
 
     `served` are kinds with their scope, such as those of CustomResourceDefinitions.
     """
-    known = {(kind.group, kind.kind): kind for kind in served if ANY_VERSION not in kind.versions}
-    for kind in dict.fromkeys(target.kind for target in bound.targets):
-        found = known.get((kind.group, kind.kind))
+    for kind in dict.fromkeys([target.kind for target in bound.targets]):
+        found = served.get((kind.group, kind.kind))
         if found is None:
             continue
         if found.plural != kind.plural:

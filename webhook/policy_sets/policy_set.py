@@ -1,6 +1,6 @@
 """Turns policy objects and exceptions into policies in force; reports each fault with its line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from config.api.policy import API_VERSION
 from config.documents import Document
 from config.faults import FaultsError, refuse
+from kube.resource import GroupKind
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import AppliedExceptions, BoundException, check_exception
-from webhook.engine.kinds import Kind
+from webhook.engine.kinds import ANY_VERSION, Kind
 from webhook.engine.match import Match
 from webhook.engine.policy import Policy
 from webhook.policy_sets.admission_policies import native_policies
@@ -126,6 +127,7 @@ def read_valid(
     exceptions: list[tuple[BoundException, Document]] = []
     invalid: list[InvalidObject] = []
     native, documents = native_policies(documents, kinds, is_offline=is_offline)
+    served = {(kind.group, kind.kind): kind for kind in kinds if ANY_VERSION not in kind.versions}
     for entry in native:
         if entry.faults:
             invalid.append(InvalidObject(entry.document, entry.faults))
@@ -133,7 +135,7 @@ def read_valid(
             policies[None, policy.name], places[None, policy.name] = policy, entry.document
     for document in documents:
         try:
-            bound = _bind(document, catalogue, kinds, custom)
+            bound = _bind(document, catalogue, served, custom)
             if isinstance(bound, BoundException):
                 exceptions.append((bound, document))
             elif first := places.get((bound.namespace, bound.name)):
@@ -202,10 +204,13 @@ def _require_equal(document: Document, first: Document) -> None:
 
 
 def _bind(
-    document: Document, catalogue: Catalogue, kinds: Sequence[Kind], custom: "CustomTypes | None"
+    document: Document,
+    catalogue: Catalogue,
+    served: Mapping[GroupKind, Kind],
+    custom: "CustomTypes | None",
 ) -> BoundPolicy | BoundException:
     """Return the policy or exception of a document. Raises FaultsError with all faults."""
     bound = bind(document.value, catalogue, custom=custom)
-    if isinstance(bound, BoundPolicy) and (faults := [*kind_faults(bound, kinds)]):
+    if served and isinstance(bound, BoundPolicy) and (faults := [*kind_faults(bound, served)]):
         raise FaultsError(faults)
     return bound

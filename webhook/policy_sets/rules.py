@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import ConfigDict
@@ -42,7 +43,7 @@ class RulePolicy(Policy):
         """Always false: the result of an expression is about the whole object."""
         return False
 
-    @property
+    @cached_property
     def documentation(self) -> str:
         """The text about it in outputs: a list of its rules."""
         title = "Rules in CEL, written in the policy object."
