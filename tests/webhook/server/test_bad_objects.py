@@ -27,6 +27,7 @@ def pod(**spec) -> dict:
     ("spec", "code"),
     [
         ({"containers": None}, None),
+        ({"containers": None, "initContainers": [CONTAINER]}, 403),
         ({"containers": []}, None),
         ({"containers": "app"}, 400),
         ({"containers": {}}, 400),
