@@ -38,6 +38,12 @@ class Api:
         except OSError as error:
             return 0, str(error).encode()
 
+    def get(self, path: str) -> dict[str, Any]:
+        """Return what is stored at `path`."""
+        code, body = self.request("GET", path)
+        assert code == 200, body
+        return dict(json.loads(body))
+
     def found(self, path: str) -> bool:
         """Whether a GET of `path` succeeds."""
         return self.request("GET", path)[0] == 200

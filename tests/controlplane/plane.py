@@ -55,7 +55,7 @@ class ControlPlane:
         self._service_accounts = controllers if service_accounts is None else service_accounts
         self.directory = directory.resolve()
         self.host = host
-        self._api_server_flags = tuple(api_server_flags)
+        self.api_server_flags = tuple(api_server_flags)
         self._ports = free_ports(3)
         self._credentials = make_credentials(self.directory / "pki", host.address)
         self.url = f"https://{host.address}:{self._ports[0]}"
@@ -67,7 +67,7 @@ class ControlPlane:
         self.kubectl = Kubectl(
             self.binaries["kubectl"], self.directory, self.kubeconfig, self._check_alive
         )
-        self._api = Api(self.url, self.ca_file, self.token)
+        self.api = Api(self.url, self.ca_file, self.token)
         self.audit_log = AuditLog(self.directory / "audit.log") if audit else None
         self._reaper = Reaper()
         self._processes = {
@@ -183,17 +183,17 @@ class ControlPlane:
 
     def create_namespace(self, name: str) -> None:
         """Create a namespace and wait until pods can be created in it."""
-        code, answer = self._api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        code, answer = self.api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         if code != 201:
             raise ControlPlaneError(f"creating namespace {name}: {code} {answer.decode()}")
         if "kube-controller-manager" in self.parts:
             self._wait(
-                f"ServiceAccount of {name}", lambda: self._api.found(_default_service_account(name))
+                f"ServiceAccount of {name}", lambda: self.api.found(_default_service_account(name))
             )
 
     def delete_namespace(self, name: str) -> None:
         """Begin to delete a namespace."""
-        self._api.request("DELETE", f"/api/v1/namespaces/{name}")
+        self.api.request("DELETE", f"/api/v1/namespaces/{name}")
 
     # Requests counted at the API server
 
@@ -223,7 +223,7 @@ class ControlPlane:
         if not self.audit_log:
             raise ControlPlaneError("this control plane was started without an audit log")
         log, begin, barrier = self.audit_log, self.audit_log.size(), uuid.uuid4().hex
-        self._wait("API server", lambda: self._api.found(f"/version?barrier={barrier}"))
+        self._wait("API server", lambda: self.api.found(f"/version?barrier={barrier}"))
         self._wait(
             "audit log", lambda: any(barrier in event["requestURI"] for event in log.events(begin))
         )
@@ -249,7 +249,7 @@ class ControlPlane:
                     port,
                     audit=audit,
                     service_accounts=self._service_accounts,
-                    more=self._api_server_flags,
+                    more=self.api_server_flags,
                 )
             case "kube-controller-manager":
                 return flags.kube_controller_manager(
@@ -271,10 +271,10 @@ class ControlPlane:
     def _wait_ready(self, part: str) -> None:
         signs: dict[str, Callable[[], bool]] = {
             "etcd": lambda: self.etcd.found("/health"),
-            "kube-apiserver": lambda: self._api.found("/readyz"),
-            "kube-controller-manager": lambda: self._api.found(_default_service_account("default")),
+            "kube-apiserver": lambda: self.api.found("/readyz"),
+            "kube-controller-manager": lambda: self.api.found(_default_service_account("default")),
             "hollow-kubelet": lambda: all(
-                self._api.found(f"/api/v1/nodes/{node}") for node in NODES
+                self.api.found(f"/api/v1/nodes/{node}") for node in NODES
             ),
         }
         if part in signs:

@@ -29,7 +29,7 @@ class Cluster:
     @property
     def api(self) -> Api:
         """Direct requests to the API server, without kubectl."""
-        return Api(self.plane.url, self.plane.ca_file, self.plane.token)
+        return self.plane.api
 
     def kubectl(self, *args: str, input: str | dict[str, Any] | None = None) -> str:
         """Return what kubectl prints."""

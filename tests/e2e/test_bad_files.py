@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.e2e.conftest import CONFIG
-from tests.gatewright.started import Gatewright, once
+from tests.gatewright.started import Gatewright, call, once
 
 pytestmark = pytest.mark.controlplane
 
@@ -85,11 +85,16 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
         "impossible lease",
     ],
 )
-def test_a_usage_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_a_usage_error_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+) -> None:
     """The exit code is 2, with the usage and the error."""
     if "controller" in arguments:
         arguments = (*arguments, "--kubeconfig", str(_kubeconfig(tmp_path)))
-    ended = once(*arguments)
+    ended = call(capsys, *arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     usage, _, error = ended.stderr.partition("\n\n")
     assert usage.startswith("Usage: gatewright ")
@@ -104,7 +109,9 @@ def _kubeconfig(directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["webhook", "run", "controller"])
-def test_a_typo_in_a_policy_file_has_its_line(verb: str, tmp_path: Path) -> None:
+def test_a_typo_in_a_policy_file_has_its_line(
+    capsys: pytest.CaptureFixture[str], verb: str, tmp_path: Path
+) -> None:
     """No process starts with an invalid policy set."""
     file = tmp_path / "policies.yaml"
     file.write_text(TYPO)
@@ -112,14 +119,9 @@ def test_a_typo_in_a_policy_file_has_its_line(verb: str, tmp_path: Path) -> None
         "webhook": ("--tls-cert", "x", "--tls-key", "x"),
         "controller": ("--webhook-url", "https://x"),
     }
-    ended = once(
-        verb,
-        "--policies",
-        str(file),
-        *options.get(verb, ()),
-        "--kubeconfig",
-        str(_kubeconfig(tmp_path)),
-    )
+    kubeconfig = str(_kubeconfig(tmp_path))
+    own = options.get(verb, ())
+    ended = call(capsys, verb, "--policies", str(file), *own, "--kubeconfig", kubeconfig)
     assert (ended.returncode, ended.stdout, ended.stderr) == (
         3,
         "",
@@ -144,13 +146,15 @@ def test_a_typo_in_a_policy_file_has_its_line(verb: str, tmp_path: Path) -> None
     ],
     ids=["not there", "not YAML", "no context", "no user"],
 )
-def test_an_unusable_kubeconfig_is_named(content: str | None, said: str, tmp_path: Path) -> None:
+def test_an_unusable_kubeconfig_is_named(
+    capsys: pytest.CaptureFixture[str], content: str | None, said: str, tmp_path: Path
+) -> None:
     """The exit code is 3, with the file and the error."""
     file = tmp_path / "kubeconfig"
     if content is not None:
         file.write_text(content)
     for verb in ("controller", "run"):
-        ended = once(verb, *POLICIES, "--kubeconfig", str(file))
+        ended = call(capsys, verb, *POLICIES, "--kubeconfig", str(file))
         assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", said.format(file=file))
 
 
@@ -196,10 +200,12 @@ def _told(process: Gatewright, problem: str) -> None:
     process.until(problem, lambda: f"[-] {problem}\n" in process.get("/readyz")[1])
 
 
-@pytest.mark.parametrize("verb", ["webhook", "run"])
 @pytest.mark.parametrize(
-    ("option", "others"),
-    [("--listen", "--listen"), ("--health-listen", "--metrics-listen or --health-listen")],
+    ("verb", "option", "others"),
+    [
+        ("webhook", "--listen", "--listen"),
+        ("run", "--health-listen", "--metrics-listen or --health-listen"),
+    ],
 )
 def test_a_port_in_use_ends_the_process_with_one_line(
     verb: str, option: str, others: str, tmp_path: Path

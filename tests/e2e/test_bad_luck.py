@@ -114,14 +114,15 @@ def refuse_requests(running: Installation) -> None:
 
 def is_in_force(running: Installation) -> bool:
     """Return whether the policy has the condition Ready."""
-    path = '-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}'
-    return running.kubectl("get", "clusteradmissionpolicy", "services", path) == "True"
+    policy = running.api.get("/apis/gatewright.io/v1alpha1/clusteradmissionpolicies/services")
+    conditions = policy.get("status", {}).get("conditions", [])
+    return any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
 
 
 def is_reconciled(running: Installation, namespace: str) -> bool:
     """Return whether the WebApp runs."""
-    phase = ("-n", namespace, "-o=jsonpath={.status.phase}")
-    return running.kubectl("get", "webapp/shop", *phase) == "Running"
+    webapp = running.api.get(f"/apis/example.com/v1/namespaces/{namespace}/webapps/shop")
+    return bool(webapp.get("status", {}).get("phase") == "Running")
 
 
 def is_up(running: Installation) -> bool:
@@ -144,8 +145,8 @@ def is_denied(running: Installation, namespace: str) -> bool:
         "metadata": {"name": "open"},
         "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
     }
-    create = ("create", "--dry-run=server", "-n", namespace, "-f-")
-    return "denied the request" in running.plane.kubectl(*create, input=service, check=False).stderr
+    path = f"/api/v1/namespaces/{namespace}/services?dryRun=All"
+    return b"denied the request" in running.api.request("POST", path, service)[1]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from gatewright.plans.children import parent_of, plan_children
 from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, MAKER, REGISTRY, Laptop
-from tests.gatewright.started import once
+from tests.gatewright.started import call
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
@@ -147,7 +147,9 @@ def test_updates_and_scaling_are_judged_by_their_changes(laptop: Laptop, judged:
     laptop.kubectl("annotate", "webapp/shop", "-n", judged, "a=b")
 
 
-def test_a_plan_prints_the_changes(laptop: Laptop, judged: str, tmp_path: Path) -> None:
+def test_a_plan_prints_the_changes(
+    laptop: Laptop, judged: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """For a converged object there are none; for a higher number that number, and its denial by a policy file."""
     file = tmp_path / "webapp.json"
     for replicas, changed in ((1, []), (2, ["-  replicas: 1", "+  replicas: 2"])):
@@ -155,19 +157,35 @@ def test_a_plan_prints_the_changes(laptop: Laptop, judged: str, tmp_path: Path) 
         if not changed:
             laptop.kubectl("apply", "-n", judged, "-f", str(file))
             laptop.wait("service/shop-4", "create", judged)
-        said = once(
-            "plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", judged, str(file)
+        said = call(
+            capsys,
+            "plan",
+            "--diff",
+            "--kubeconfig",
+            str(laptop.plane.kubeconfig),
+            "-n",
+            judged,
+            str(file),
         )
         assert (said.returncode, said.stderr) == (0, "")
         assert [line for line in said.stdout.splitlines()[2:] if line[0] in "+-"] == changed
 
 
-def test_a_plan_rejected_by_the_api_server_fails(laptop: Laptop, tmp_path: Path) -> None:
+def test_a_plan_rejected_by_the_api_server_fails(
+    laptop: Laptop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The exit code is 1, as for a denial; the reason is printed above the object."""
     file = tmp_path / "webapp.json"
     file.write_text(json.dumps(manifests.webapp()))
-    said = once(
-        "plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", "nowhere", str(file)
+    said = call(
+        capsys,
+        "plan",
+        "--diff",
+        "--kubeconfig",
+        str(laptop.plane.kubeconfig),
+        "-n",
+        "nowhere",
+        str(file),
     )
     assert (said.returncode, said.stderr) == (1, "")
     assert said.stdout.splitlines()[0] == (

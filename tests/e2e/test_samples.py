@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.e2e.conftest import CONFIG, REGISTRY, Laptop
-from tests.gatewright.started import once
+from tests.gatewright.started import call
 from tests.waiting import until
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
@@ -69,7 +69,9 @@ def test_a_sample_works_in_production(laptop: Laptop, in_production: str, sample
     )
 
 
-def test_a_plan_of_the_samples_changes_nothing(laptop: Laptop, everywhere: str) -> None:
+def test_a_plan_of_the_samples_changes_nothing(
+    laptop: Laptop, everywhere: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`plan --diff` of a file that was applied prints nothing, whatever its kind."""
     options = (
         "--kubeconfig",
@@ -81,7 +83,7 @@ def test_a_plan_of_the_samples_changes_nothing(laptop: Laptop, everywhere: str) 
     )
 
     def planned() -> tuple[int, str]:
-        said = once("plan", "--diff", *options, str(CONFIG / "samples"))
+        said = call(capsys, "plan", "--diff", *options, str(CONFIG / "samples"))
         return said.returncode, said.stdout
 
     until(lambda: planned() == (0, ""), problem=lambda: f"it prints {planned()}")

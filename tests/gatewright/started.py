@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
+from gatewright.cli import main
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Process, Reaper, free_ports
 
@@ -25,6 +28,16 @@ def once(*arguments: str, path: Path | None = None) -> subprocess.CompletedProce
     return subprocess.run(
         [str(COMMAND), *arguments], env=environment, capture_output=True, text=True, timeout=120
     )
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call a `gatewright` command in this process, where being a process is not what is tested."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    out, err = capsys.readouterr()
+    code = ended.value.code
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(arguments, code, out, err)
 
 
 class GatewrightError(Exception):
@@ -161,8 +174,11 @@ def unnumber_webhooks(text: str) -> str:
 
 def registered(plane: ControlPlane) -> set[str]:
     """Return the operations for which the API server calls the webhook."""
-    kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
-    items = json.loads(plane.kubectl("get", kinds, "-o", "json").stdout)["items"]
+    items = [
+        item
+        for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+        for item in plane.api.get(f"/apis/admissionregistration.k8s.io/v1/{kind}")["items"]
+    ]
     webhooks = [
         webhook for item in items for webhook in item.get("webhooks", ()) if webhook.get("rules")
     ]

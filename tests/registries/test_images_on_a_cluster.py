@@ -9,7 +9,7 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.started import Gatewright, once
+from tests.gatewright.started import Gatewright, call, once
 from tests.registries.servers import RealRegistry
 from tests.webhook.registries.signing import SigningKey, bundle, pem
 
@@ -105,7 +105,7 @@ def write_pod(file: Path, image: str) -> str:
 
 
 def test_check_verifies_with_registry_access_and_passes_nothing_without(
-    real_registry: RealRegistry, tmp_path: Path
+    real_registry: RealRegistry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """Exit 3 offline; with access, a signed image passes and an unsigned one is denied."""
     host = real_registry.address
@@ -118,19 +118,21 @@ def test_check_verifies_with_registry_access_and_passes_nothing_without(
         for name, digest in (("shop", signed), ("evil", unsigned))
     ]
     check = ("check", "--policies", str(policies), "--insecure-registries", host)
-    offline = once(*check, *manifests)
+    offline = call(capsys, *check, *manifests)
     assert offline.returncode == 3
     assert (
         "image-signatures: images are not verified: only their registries know. Use "
         "--registry-access." in offline.stdout
     )
-    online = once(*check, "--registry-access", *manifests)
+    online = call(capsys, *check, "--registry-access", *manifests)
     assert online.returncode == 1
     assert online.stdout.splitlines()[-1] == "2 objects: 1 allowed, 1 denied"
     assert "has no signature by a key of the policy" in online.stdout
 
 
-def test_recorded_images_are_look_ups_of_a_case(real_registry: RealRegistry, tmp_path: Path):
+def test_recorded_images_are_look_ups_of_a_case(
+    real_registry: RealRegistry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     """The recorded file makes a case of the same pod pass, with the registry stopped."""
     host = real_registry.address
     digest = real_registry.push("team/shop:1", "shop")
@@ -140,7 +142,7 @@ def test_recorded_images_are_look_ups_of_a_case(real_registry: RealRegistry, tmp
     image = f"{host}/team/shop:1"
     command = ("check", "--policies", str(policies), "--insecure-registries", host)
     record = ("--registry-access", "--record-images", str(recorded))
-    checked = once(*command, *record, write_pod(tmp_path / "shop.yaml", image))
+    checked = call(capsys, *command, *record, write_pod(tmp_path / "shop.yaml", image))
     assert checked.returncode == 0, checked.stdout + checked.stderr
     real_registry.process.kill()
     case: dict[str, Any] = {
@@ -154,11 +156,13 @@ def test_recorded_images_are_look_ups_of_a_case(real_registry: RealRegistry, tmp
     }
     cases = tmp_path / "shop.cases.yaml"
     cases.write_text(yaml.safe_dump({"policies": "policies.yaml", "cases": [case]}))
-    tested = once("test", str(cases))
+    tested = call(capsys, "test", str(cases))
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
-def test_impact_of_another_key(real_registry: RealRegistry, tmp_path: Path):
+def test_impact_of_another_key(
+    real_registry: RealRegistry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     """With access, newly denied objects are listed; without access, nothing is decided (exit code 3)."""
     host = real_registry.address
     digest = real_registry.push("team/shop:1", "shop")
@@ -168,10 +172,10 @@ def test_impact_of_another_key(real_registry: RealRegistry, tmp_path: Path):
     write_policies(new, "default", host, NEW)
     pod = write_pod(tmp_path / "shop.yaml", f"{host}/team/shop@{digest}")
     command = ("impact", "--insecure-registries", host, str(old), str(new), pod)
-    online = once(*command, "--registry-access")
+    online = call(capsys, *command, "--registry-access")
     assert online.returncode == 1
     assert online.stdout.splitlines()[-1] == "1 object: 1 newly denied"
-    offline = once(*command)
+    offline = call(capsys, *command)
     assert offline.returncode == 3
     assert "images are not verified: that needs --registry-access" in offline.stderr
     other = tmp_path / "other.yaml"
@@ -180,6 +184,6 @@ def test_impact_of_another_key(real_registry: RealRegistry, tmp_path: Path):
         "metadata: {name: host-ports}\nspec: {policy: host-ports}\n"
     )
     for before, after in ((other, new), (old, other)):
-        compared = once(*command[:3], str(before), str(after), pod)
+        compared = call(capsys, *command[:3], str(before), str(after), pod)
         assert compared.returncode == 3
         assert "Use --registry-access." in compared.stdout

@@ -9,7 +9,7 @@ import pytest
 
 from tests import waiting
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.started import Gatewright, once
+from tests.gatewright.started import Gatewright, call
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 
@@ -103,7 +103,10 @@ def test_violations_are_reported_until_they_are_fixed(
 
 
 def test_exceptions_for_existing_violations_are_written_and_counted(
-    plane: ControlPlane, controllers: list[Gatewright], tmp_path: Path
+    plane: ControlPlane,
+    controllers: list[Gatewright],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With the exceptions, no violations are left; later, the audit and the command report the unused one."""
     deny = '{"spec": {"validationActions": ["Deny"]}}'
@@ -111,9 +114,11 @@ def test_exceptions_for_existing_violations_are_written_and_counted(
     cluster = ("--kubeconfig", str(plane.kubeconfig), "--installed-in", "default")
     file = tmp_path / "exceptions.yaml"
     because = ("--expires", "2100-01-01", "--reason", "older than the rule")
-    assert once("check", *cluster, "--write-exceptions", str(file), *because).returncode == 1
+    assert (
+        call(capsys, "check", *cluster, "--write-exceptions", str(file), *because).returncode == 1
+    )
     plane.kubectl("apply", "-f", str(file))
-    assert once("check", *cluster).returncode == 0
+    assert call(capsys, "check", *cluster).returncode == 0
     many, more = (
         each["metadata"]["name"]
         for each in json.loads(plane.kubectl("get", "-f", str(file), "-o", "json").stdout)["items"]
@@ -123,11 +128,11 @@ def test_exceptions_for_existing_violations_are_written_and_counted(
     for each in (many, more):
         covers = (f"policyexception/{each}", "--for=jsonpath={.status.covers}=1")
         plane.kubectl(*wait, *covers, timeout=WITHIN)
-    assert once("exceptions", *cluster).returncode == 0
+    assert call(capsys, "exceptions", *cluster).returncode == 0
     plane.kubectl("scale", "deployment", "many", "-n", "shop", "--replicas=1")
     covers = (f"policyexception/{many}", "--for=jsonpath={.status.covers}=0")
     plane.kubectl(*wait, *covers, timeout=WITHIN)
-    listed = once("exceptions", *cluster)
+    listed = call(capsys, "exceptions", *cluster)
     assert listed.returncode == 1
     assert listed.stdout.splitlines()[-1] == "2 exceptions: 1 unused, 1 in use"
     assert f"unused  PolicyException default/{many}" in listed.stdout

@@ -19,8 +19,11 @@ from tests.controlplane.plane import ControlPlane
 from tests.e2e.conftest import CONFIG, Cluster
 from tests.gatewright.started import Gatewright, registered
 from tests.waiting import WITHIN, until
+from webhook.server.cluster_policies import CLUSTER_POLICY, EXCEPTION, RESOURCES
 
 HOME = "gatewright-system"
+OBJECTS = {each.kind: each for each in RESOURCES}
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatewright"
 API_VERSION = "gatewright.io/v1alpha1"
 ROLLOUT = "rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
 TEAM_LABELS = '''\
@@ -107,13 +110,11 @@ class Installation(Cluster):
     def ready(self, object: JsonObject) -> tuple[str, str, str]:
         """Return status, reason and message of the condition Ready, once it is about the current generation."""
         metadata = object["metadata"]
-        where = ("-n", metadata["namespace"]) if "namespace" in metadata else ()
+        path = OBJECTS[object["kind"]].path(metadata.get("namespace"), metadata["name"])
         found: list[JsonObject] = []
 
         def told() -> bool:
-            stored = json.loads(
-                self.kubectl("get", object["kind"], metadata["name"], *where, "-o=json")
-            )
+            stored = self.api.get(path)
             status = stored.get("status", {})
             found[:] = status.get("conditions", [])
             return status.get("observedGeneration") == stored["metadata"]["generation"]
@@ -124,9 +125,7 @@ class Installation(Cluster):
 
     def rules(self) -> set[tuple[str, str, str]]:
         """Return the rules of the validating webhook: group, resource and operation."""
-        configuration = json.loads(
-            self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json")
-        )
+        configuration = self.api.get(REGISTRATION)
         return {
             (group, resource, operation)
             for webhook in configuration.get("webhooks", [])
@@ -138,9 +137,7 @@ class Installation(Cluster):
 
     def review(self, webhook: Gatewright, body: JsonObject) -> tuple[int, bytes]:
         """Send a review to one replica."""
-        configuration = json.loads(
-            self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json")
-        )
+        configuration = self.api.get(REGISTRATION)
         bundle = base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"]).decode()
         return post(webhook, body, ssl.create_default_context(cadata=bundle))
 
@@ -231,8 +228,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 def cleared(installation: Installation) -> Iterator[None]:
     """Delete all cluster policies and exceptions after each test."""
     yield
-    installation.kubectl("delete", "clusteradmissionpolicies", "--all")
-    installation.kubectl("delete", "policyexceptions", "--all", "-n", HOME)
+    for resource, namespace in ((CLUSTER_POLICY, None), (EXCEPTION, HOME)):
+        code, answer = installation.api.request("DELETE", resource.path(namespace))
+        assert code == 200, answer
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import yaml
 from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.policies.conftest import API_VERSION, Installation
-from tests.gatewright.started import once
+from tests.gatewright.started import call
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
@@ -27,7 +27,10 @@ def rule(namespace: str, expression: str) -> JsonObject:
 
 
 def test_a_rule_is_in_force_and_changed_without_a_restart(
-    installation: Installation, namespace: str, tmp_path: Path
+    installation: Installation,
+    namespace: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Applied, an object denied by it, changed, in force; a bad version is refused and the good one stays."""
     pids = [webhook.process.pid for webhook in installation.webhooks]
@@ -44,7 +47,7 @@ def test_a_rule_is_in_force_and_changed_without_a_restart(
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
     (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(deployment))
     files = ("--policies", str(tmp_path / "policy.yaml"), str(tmp_path / "deployment.yaml"))
-    checked = once("check", *files, "-n", namespace, "-o", "json")
+    checked = call(capsys, "check", *files, "-n", namespace, "-o", "json")
     (result,) = json.loads(checked.stdout)["results"]
     assert [each["message"] for each in result["violations"]] == [message]
     case = {
@@ -56,7 +59,7 @@ def test_a_rule_is_in_force_and_changed_without_a_restart(
     (tmp_path / "cases.yaml").write_text(
         yaml.safe_dump({"policies": "policy.yaml", "cases": [case]})
     )
-    assert once("test", str(tmp_path / "cases.yaml")).returncode == 0
+    assert call(capsys, "test", str(tmp_path / "cases.yaml")).returncode == 0
 
     installation.kubectl("apply", "-f-", input=rule(namespace, "object.spec.replicas < 4"))
     installation.until("in force", lambda: not installation.denied(namespace, deployment))

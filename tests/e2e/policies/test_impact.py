@@ -8,7 +8,7 @@ import yaml
 
 from tests.e2e import manifests
 from tests.e2e.policies.conftest import Installation, few
-from tests.gatewright.started import once
+from tests.gatewright.started import call
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
@@ -16,7 +16,10 @@ REPLICAS = {"one": 1, "three": 3, "five": 5, "nine": 9}
 
 
 def test_impact_names_what_will_be_denied(
-    installation: Installation, namespace: str, tmp_path: Path
+    installation: Installation,
+    namespace: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The existing objects of the cluster are judged, before anything changes there."""
     for name, replicas in REPLICAS.items():
@@ -25,7 +28,8 @@ def test_impact_names_what_will_be_denied(
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     old.write_text(yaml.safe_dump(few(namespace, 8)))
     new.write_text(yaml.safe_dump(few(namespace, 2)))
-    ended = once(
+    ended = call(
+        capsys,
         "impact",
         str(old),
         str(new),

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.started import Gatewright, once, registered
+from tests.gatewright.started import Gatewright, call, registered
 from tests.waiting import until
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
@@ -174,9 +174,11 @@ def test_the_audit_follows_the_policies_of_a_cluster(
     until_reported(plane, {})
 
 
-def check(plane: ControlPlane, *arguments: str) -> tuple[int, dict[str, Any]]:
+def check(
+    capsys: pytest.CaptureFixture[str], plane: ControlPlane, *arguments: str
+) -> tuple[int, dict[str, Any]]:
     """Return exit code and report of `check` on the cluster."""
-    ended = once("check", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *arguments)
+    ended = call(capsys, "check", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *arguments)
     return ended.returncode, json.loads(ended.stdout)
 
 
@@ -191,7 +193,9 @@ def violations(report: dict[str, Any]) -> dict[str, list[tuple[str, str, str]]]:
     }
 
 
-def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path: Path) -> None:
+def test_check_judges_by_the_policies_of_a_cluster(
+    plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Existing objects and manifests are judged, with parameters and unknown kinds of the cluster."""
     plane.kubectl("apply", "-f", "-", input=GIZMOS)
     plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
@@ -200,7 +204,7 @@ def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path
     )
     plane.kubectl("apply", "-f", "-", input=gizmo)
     plane.kubectl("apply", "-f", "-", input=NAMED)
-    code, report = check(plane)
+    code, report = check(capsys, plane)
     many = ("replicas", "Audit", "at most 2 replicas in core")
     named = ("gizmo-names", "Warn", "a bad name")
     assert (code, report["problems"], violations(report)) == (
@@ -213,19 +217,19 @@ def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path
     deployment = json.loads(manifest)
     deployment["spec"]["replicas"] = 7
     (tmp_path / "few.yaml").write_text(yaml.safe_dump(deployment))
-    code, report = check(plane, str(tmp_path / "few.yaml"))
+    code, report = check(capsys, plane, str(tmp_path / "few.yaml"))
     assert (code, violations(report)) == (0, {"Deployment/few": [many]})
 
     plane.kubectl("delete", "configmap", "limits", "-n", "shop")
-    code, report = check(plane)
+    code, report = check(capsys, plane)
     missing = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
     assert (code, violations(report)["Deployment/few"]) == (3, [("replicas", "Error", missing)])
-    ended = once("check", "--kubeconfig", str(plane.kubeconfig), "--no-kubernetes-policies")
+    ended = call(capsys, "check", "--kubeconfig", str(plane.kubeconfig), "--no-kubernetes-policies")
     assert (ended.returncode, "no policies in the cluster" in ended.stderr) == (3, True)
 
 
 def test_impact_compares_with_the_policies_of_a_cluster(
-    plane: ControlPlane, tmp_path: Path
+    plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A new version of a policy in a file is compared with the version in force."""
     ours = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: tags}\nspec: {policy: "
@@ -236,7 +240,7 @@ def test_impact_compares_with_the_policies_of_a_cluster(
         POLICY.replace("[Audit]", "[Deny]") + f"---\n{LIMITS}"
     )
     files = (str(tmp_path / "old.yaml"), str(tmp_path / "new"))
-    ended = once("impact", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *files)
+    ended = call(capsys, "impact", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *files)
     report = json.loads(ended.stdout)
     found = [
         (each["name"], each["verdict"])
@@ -247,7 +251,7 @@ def test_impact_compares_with_the_policies_of_a_cluster(
 
 
 def test_check_changes_a_manifest_as_the_api_server_does(
-    plane: ControlPlane, tmp_path: Path
+    plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The second mutation of a MutatingAdmissionPolicy in the cluster sees the result of the first."""
     plane.kubectl("apply", "-f", "-", input=MUTATING)
@@ -262,7 +266,7 @@ def test_check_changes_a_manifest_as_the_api_server_does(
         return None if spec["replicas"] == 1 else spec
 
     created = until(changed, within=WITHIN)
-    _, report = check(plane, str(tmp_path / "new.json"))
+    _, report = check(capsys, plane, str(tmp_path / "new.json"))
     (result,) = report["results"]
     assert (created["paused"], created["replicas"]) == (True, 2)
     assert sorted(result["patch"], key=lambda each: each["path"]) == [

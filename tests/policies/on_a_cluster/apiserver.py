@@ -15,7 +15,6 @@ import yaml
 from config.documents import read_documents
 from controller.registration.configurations import WebhookClientConfig, registration
 from kube.resource import JsonObject
-from tests.controlplane.api import Api
 from tests.controlplane.pki import CertificateAuthority
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright
@@ -171,8 +170,7 @@ async def webhook(
 
 def _is_asked(plane: ControlPlane) -> bool:
     """Whether the API server has loaded both configurations."""
-    api = Api(plane.url, plane.ca_file, plane.token)
     path = f"{path_of(smallest('WebApp'), namespace='canary')}?dryRun=All"
-    denied, _ = api.request("POST", path, smallest("WebApp", "2-bad", "canary"))
-    _, made = api.request("POST", path, smallest("WebApp", "good", "canary"))
+    denied, _ = plane.api.request("POST", path, smallest("WebApp", "2-bad", "canary"))
+    _, made = plane.api.request("POST", path, smallest("WebApp", "good", "canary"))
     return denied == 403 and b"webapp-operator" in made

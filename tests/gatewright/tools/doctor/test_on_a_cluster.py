@@ -13,7 +13,6 @@ import pytest
 
 from certs import issue_ca
 from gatewright.cli import main
-from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, once
 from tests.gatewright.tools.doctor.clusters import LABELS, backend, configuration, encoded, webhook
@@ -41,7 +40,6 @@ class Cluster:
     def __init__(self, plane: ControlPlane, printed: pytest.CaptureFixture[str]) -> None:
         self.plane = plane
         self._printed = printed
-        self._api = Api(plane.url, plane.ca_file, plane.token)
 
     def apply(self, *objects: dict[str, Any]) -> None:
         """Store objects, as their authors did."""
@@ -69,7 +67,7 @@ class Cluster:
         metadata = {"generateName": "try-"} | ({"namespace": namespace} if namespace else {})
         place = f"namespaces/{namespace}/" if namespace else ""
         path = f"/api/v1/{place}{kind.lower()}s"
-        code, answer = self._api.request("POST", path, {"metadata": metadata} | fields)
+        code, answer = self.plane.api.request("POST", path, {"metadata": metadata} | fields)
         return "" if code == 201 else json.loads(answer)["message"]
 
     def until_refused(self, reason: str, kind: str, namespace: str = "", **fields: Any) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.started import once
+from tests.gatewright.started import call
 from tests.gatewright.tools.migrate.converted import cluster_policy
 
 PATTERN = {"pattern": {"metadata": {"labels": {"team": "?*"}}}, "message": "no team"}
@@ -24,7 +24,7 @@ def definition(group, plural, kind, version="v1"):
 
 
 @pytest.mark.controlplane
-def test_the_policies_of_a_cluster_are_converted(own_control_plane, tmp_path):
+def test_the_policies_of_a_cluster_are_converted(own_control_plane, tmp_path, capsys):
     """Custom kinds are known by their definitions, and Pod Security by the labels of namespaces."""
     plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     definitions = [
@@ -42,7 +42,7 @@ def test_the_policies_of_a_cluster_are_converted(own_control_plane, tmp_path):
     ]
     plane.kubectl("apply", "-f", "-", input={"apiVersion": "v1", "kind": "List", "items": objects})
     kubeconfig = ("--kubeconfig", str(plane.kubeconfig))
-    ended = once("migrate", *kubeconfig, "--output", str(tmp_path / "ours"))
+    ended = call(capsys, "migrate", *kubeconfig, "--output", str(tmp_path / "ours"))
     assert (ended.returncode, ended.stderr) == (0, "")
     names = sorted(path.name for path in (tmp_path / "ours").iterdir())
     assert names == ["clusterpolicy-team.yaml", "not-converted.md", "pod-security.yaml"]
@@ -51,6 +51,6 @@ def test_the_policies_of_a_cluster_are_converted(own_control_plane, tmp_path):
     assert "toys.example.com/v1/Gadget" in text
     # bob has no rights: the command reports it, and fails
     bob = str(plane.kubeconfig_for("bob"))
-    ended = once("migrate", "--kubeconfig", bob, "--output", str(tmp_path / "none"))
+    ended = call(capsys, "migrate", "--kubeconfig", bob, "--output", str(tmp_path / "none"))
     assert ended.returncode == 3
     assert "clusterpolicies cannot be listed" in ended.stderr
