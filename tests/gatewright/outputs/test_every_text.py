@@ -20,9 +20,9 @@ IN_JSON = re.compile(r"\x1b|##\w*\[")  # for programs, which show no text to peo
 OBJECTS = Path(__file__).with_name("hostile.yaml")
 SETS = ("--policies", "sets.yaml")
 COMMANDS = [
-    *(("check", "--policies", "all", "-o", form, "all.yaml")
-      for form in ("table", "json", "sarif", "junit", "markdown", "html")),
-    ("check", "--policies", "baseline", "-o", "github", "all.yaml"),
+    ("check", "--policies", "all", *(f"--output={form}=OUT/{form}" for form in
+      ("json", "sarif", "junit", "markdown", "html")), "all.yaml"),
+    ("check", "--policies", "baseline", "--output=github=OUT/github", "all.yaml"),
     ("check", *SETS, "objects.yaml"),
     ("check", "--policies", "all", "--diff", "--unsafe-fixes", "objects.yaml"),
     ("doctor", "all.yaml"),
@@ -33,7 +33,7 @@ COMMANDS = [
     ("explain", "sets.yaml"),
     ("test", "sets.yaml"),
     ("test", "cases.yaml"),
-    ("migrate", "--output", "out", "all.yaml"),
+    ("migrate", "--output", "OUT/migrated", "all.yaml"),
 ]  # fmt: skip
 
 
@@ -82,14 +82,16 @@ def test_no_text_of_a_file_is_a_command(directory, tmp_path, capsys, monkeypatch
     """Not on standard output or standard error, nor in what is written; each run ends without a traceback."""
     monkeypatch.chdir(directory)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    arguments = [each if each != "out" else str(tmp_path / each) for each in arguments]
+    arguments = [each.replace("OUT", str(tmp_path)) for each in arguments]
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code in (0, 1, 3)
-    texts = [*capsys.readouterr(), *(each.read_text() for each in tmp_path.glob("out/*"))]
-    assert any("pwned" in each for each in texts) or "github" in arguments  # has ten of each level
-    command = IN_JSON if arguments[-2] in EXACT else COMMAND
-    assert [command.findall(each) for each in texts if command.search(each)] == []
+    texts = dict(zip(("stdout", "stderr"), capsys.readouterr(), strict=True))
+    texts |= {each.name: each.read_text() for each in tmp_path.rglob("*") if each.is_file()}
+    assert any("pwned" in each for each in texts.values())
+    for name, text in texts.items():
+        command = IN_JSON if name in EXACT else COMMAND
+        assert command.findall(text) == [], name
 
 
 def test_yaml_with_hostile_texts_is_read_as_the_same():
