@@ -12,8 +12,6 @@ from prometheus_client import CollectorRegistry
 
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.events import EVENT
-from controller.runtime.leader import LEASE, LeaseSettings
 from controller.runtime.manager import Manager
 from kube import credentials
 from kube.client import Client
@@ -47,50 +45,33 @@ async def client(webapps_installed: ControlPlane) -> AsyncIterator[Client]:
 @pytest.fixture
 async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
     """Observes the test's namespace."""
-    async with observing(
-        client, namespace, [WEBAPP.resource, DEPLOYMENT, SERVICE, EVENT, LEASE]
-    ) as observer:
+    async with observing(client, namespace, [WEBAPP.resource, DEPLOYMENT, SERVICE]) as observer:
         yield observer
 
 
-class Process:
-    """A running controller; `agent` is its user agent in the audit log."""
-
-    def __init__(self, manager: Manager, agent: str) -> None:
-        self.manager = manager
-        self.agent = agent
-        self.stop = asyncio.Event()
-        self.kill: Callable[[], object]
-        """Ends the process without a clean shutdown."""
-
-
 @asynccontextmanager
-async def running(
-    plane: ControlPlane, namespace: str, *, lease: LeaseSettings | None = None
-) -> AsyncIterator[Process]:
-    """Run a controller that sees one namespace only; end it as SIGTERM would."""
+async def running(plane: ControlPlane, namespace: str) -> AsyncIterator[str]:
+    """Run a controller that sees one namespace only; yield its user agent in the audit log."""
     agent = f"controller-{uuid.uuid4()}"
     endpoint = await credentials.load(plane.kubeconfig, environment={})
     manager = Manager(
         endpoint,
         CollectorRegistry(),
         identity=agent,
-        lease=lease,
         namespaces=[namespace],
         user_agent=agent,
     )
     manager.add_kind(WEBAPP)
-    process = Process(manager, agent)
+    stop = asyncio.Event()
     async with asyncio.timeout(120), asyncio.TaskGroup() as group:
-        task = group.create_task(manager.run(process.stop))
-        process.kill = task.cancel
+        group.create_task(manager.run(stop))
         try:
-            yield process
+            yield agent
         finally:
-            process.stop.set()
+            stop.set()
 
 
-Start = Callable[..., AbstractAsyncContextManager[Process]]
+Start = Callable[..., AbstractAsyncContextManager[str]]
 
 
 @pytest.fixture

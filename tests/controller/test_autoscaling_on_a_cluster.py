@@ -81,7 +81,7 @@ async def test_an_autoscaler_scales_and_is_not_fought(
 ) -> None:
     """Without metrics, the condition has the remedy; with a load, the pods become four, without a write by the controller."""
     kinds = [WEBAPPS, DEPLOYMENT, AUTOSCALER, POD]
-    async with observing(client, namespace, kinds) as observer, controller() as process:
+    async with observing(client, namespace, kinds) as observer, controller() as agent:
         await client.create(WEBAPPS, webapp(namespace, autoscaling={"min": 2, "max": 4}))
         found = await observer.until(
             WEBAPPS, "shop", lambda each: reason_is("FailedGetResourceMetric", each)
@@ -106,7 +106,7 @@ async def test_an_autoscaler_scales_and_is_not_fought(
         assert told["message"] == "2 to 4 replicas at 80% of the requested cpu"
         ours = [
             each
-            for each in writes(control_plane, since, process.agent)
+            for each in writes(control_plane, since, agent)
             if "leases" not in each and "events" not in each
         ]
         assert set(ours) == {"patch webapps/status"}

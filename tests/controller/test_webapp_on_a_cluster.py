@@ -45,7 +45,7 @@ async def test_a_changed_spec_costs_one_write_of_each_kind(
     client: Client, observer: Observer, controller: Start, webapps_installed: ControlPlane
 ) -> None:
     """A new port: Deployment, Service and status once each, and the status has its generation."""
-    async with controller() as process:
+    async with controller() as agent:
         await client.create(WEBAPPS, webapp(observer.namespace))
         await observer.until(WEBAPPS, "shop", is_running)
         mark = await asyncio.to_thread(webapps_installed.audit_mark)
@@ -53,7 +53,7 @@ async def test_a_changed_spec_costs_one_write_of_each_kind(
         await observer.until(
             WEBAPPS, "shop", lambda each: bool(each["status"]["observedGeneration"] == 2)
         )
-    written = await asyncio.to_thread(writes, webapps_installed, mark, process.agent)
+    written = await asyncio.to_thread(writes, webapps_installed, mark, agent)
     assert sorted(written)[:2] == ["patch deployments", "patch services"]
 
 
