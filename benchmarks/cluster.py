@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measured import progress
-from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Process, Reaper, free_ports
 from tests.gatewright.started import COMMAND
@@ -49,7 +48,7 @@ class Cluster:
         self.plane = plane
         self.directory = directory
         self.reaper = Reaper()
-        self.api = Api(plane.url, plane.ca_file, plane.token)
+        self.api = plane.api
         plane.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/bases"))
         plane.kubectl("wait", "--for=condition=Established", "crd", "--all")
 

@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.controlplane.api import Api
 from tests.controlplane.pki import CertificateAuthority
 from tests.controlplane.plane import ControlPlane
 from tests.waiting import until
@@ -84,7 +83,7 @@ def asked_before_admission(plane: ControlPlane) -> Iterator[Callable[[Asked], An
         context.load_cert_chain(*files)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    api = Api(plane.url, plane.ca_file, plane.token)
+    api = plane.api
     api.request("POST", HOOKS, _configuration(server.server_port, authority.pem))
 
     def ask(asked: Asked) -> Any:

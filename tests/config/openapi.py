@@ -9,7 +9,6 @@ from typing import Any
 
 from config.schemas import FILE
 from tests.config.filled_in import Asked, asked_before_admission
-from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 
 SHORTENED = (
@@ -38,7 +37,7 @@ class Published:
 
     def __init__(self, plane: ControlPlane) -> None:
         """Read discovery and OpenAPI."""
-        self._api = Api(plane.url, plane.ca_file, plane.token)
+        self._api = plane.api
         self.version = self.get("/version")["gitVersion"]
         self._schemas: dict[str, Any] = {}
         self.resources: dict[str, list[Any]] = {}

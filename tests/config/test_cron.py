@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from config.cron import CronError, check, upcoming
-from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 
 NOW = datetime(2026, 11, 21, 17, 0, 30, tzinfo=UTC)  # a Saturday
@@ -83,7 +82,7 @@ OTHERS = (
 @pytest.mark.controlplane
 def test_kubernetes_takes_every_valid_schedule(control_plane: ControlPlane) -> None:
     """A schedule that is valid here is valid for a CronJob, and the reverse but for the stricter ones."""
-    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    api = control_plane.api
     pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}
     found = {}
     for schedule in (*NEXT, *WRONG, *OTHERS, *STRICTER):

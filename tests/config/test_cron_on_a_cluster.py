@@ -3,7 +3,6 @@
 import pytest
 
 from tests.config.test_cron import NEXT, WRONG
-from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 
 pytestmark = pytest.mark.controlplane
@@ -18,7 +17,7 @@ STRICTER = {
 
 def test_the_api_server_agrees(control_plane: ControlPlane, namespace: str) -> None:
     """It accepts and rejects the same schedules, with a few listed exceptions."""
-    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    api = control_plane.api
     path = f"/apis/batch/v1/namespaces/{namespace}/cronjobs?dryRun=All"
     pod = {"restartPolicy": "Never", "containers": [{"name": "app", "image": "app"}]}
 

@@ -1,5 +1,6 @@
 """A real Kubernetes control plane on loopback: separate processes that a test can kill, stop and restart."""
 
+import json
 import signal
 import time
 import uuid
@@ -126,6 +127,8 @@ class ControlPlane:
         """Kill every part and wait for its end. The files stay."""
         for process in reversed(self._processes.values()):
             process.kill()
+        self.api.close()
+        self.etcd.close()
         self._reaper.close()
 
     def __enter__(self) -> Self:
@@ -174,9 +177,12 @@ class ControlPlane:
 
     def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
         """Write a kubeconfig with a fresh token of a ServiceAccount."""
-        token = self.kubectl(
-            "create", "token", name, "--namespace", namespace, "--duration=24h"
-        ).stdout.strip()
+        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}"
+        requested = {"spec": {"expirationSeconds": 24 * 3600}}
+        code, answer = self.api.request("POST", f"{account}/token", requested)
+        if code != 201:
+            raise ControlPlaneError(f"a token of {account}: {code} {answer.decode()}")
+        token = json.loads(answer)["status"]["token"]
         return self._write_kubeconfig(
             f"system:serviceaccount:{namespace}:{name}", token_user(token), namespace
         )

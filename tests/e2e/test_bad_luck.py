@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -103,7 +103,7 @@ def refuse_requests(running: Installation) -> None:
     token = running.kubectl("create", "token", "gatewright-controller-manager", "-n", OURS)
     api = Api(running.plane.url, running.plane.ca_file, token)
     running.kubectl("apply", "-f-", input=ONE_SEAT)
-    with ExitStack() as stack:
+    with closing(api), ExitStack() as stack:
         for _ in range(COMPETITORS):
             stack.enter_context(attempts(api))
         time.sleep(LONGER_THAN_THE_LEASE)  # as long as the fault lasts

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -143,10 +143,11 @@ class Node:
     def _start_services(self) -> None:
         for name in ("kubelet", "kube-proxy", "coredns"):
             self.processes[name].start()
-        api = Api(self.plane.url, self.plane.ca_file, self.plane.token)
+        api = self.plane.api
         self._until("the node is ready", lambda: _is_ready(api))
         dns = Api(f"http://{self.slot.address}:8181", self.plane.ca_file, "")
-        self._until("the DNS answers", lambda: dns.found("/ready"))
+        with closing(dns):
+            self._until("the DNS answers", lambda: dns.found("/ready"))
 
     def _until(self, what: str, sign: Callable[[], bool]) -> None:
         deadline = time.monotonic() + READY_WITHIN

@@ -7,7 +7,6 @@ import pytest
 
 from config.settings import Settings
 from gatewright.processes.planners import planners_of
-from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import NAMESPACE_LABELS, Engine
 from webhook.harness.bases import smallest
@@ -100,7 +99,7 @@ LOOSER: list[dict[str, Any]] = [  # the condition Ready has the API server's mes
 
 def test_the_api_server_agrees(control_plane: ControlPlane, namespace: str) -> None:
     """It denies the same containers in a Deployment, with a few listed exceptions."""
-    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    api = control_plane.api
     path, engine = (
         f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All",
         Engine(load([], catalogue()), planners_of(Settings(), namespace)),

@@ -16,7 +16,6 @@ from config.schemas import CustomTypes
 from gatewright.checks.check_report import with_schema
 from gatewright.outputs import SubjectResult
 from kube.resource import JsonObject
-from tests.controlplane.api import Api
 from webhook.harness.bases import smallest
 
 ROUNDS = int(os.environ.get("ROUNDS", "250"))
@@ -82,7 +81,7 @@ def test_what_the_api_server_cannot_decode_is_reported(control_plane, namespace)
 
     Of the objects that it decodes and refuses, most lack a field or have an unknown value.
     """
-    api, random = Api(control_plane.url, control_plane.ca_file, control_plane.token), Random(SEED)
+    api, random = control_plane.api, Random(SEED)
     differences, refused = list[Any](), [0, 0]
     for number in range(ROUNDS):
         kind = random.choice(KINDS)

@@ -10,7 +10,6 @@ from config.faults import FaultsError, parse
 from config.schemas import CustomTypes
 from kube.client import Client
 from kube.credentials import load
-from tests.controlplane.api import Api
 from tests.waiting import eventually, until
 from tests.webhook.policy_sets.on_a_cluster.in_force import PATHS, ROOT, policy
 from webhook.policy_sets.bound_objects import bind
@@ -83,7 +82,7 @@ def is_faulty_here(expression: str) -> bool:
 @pytest.mark.controlplane
 def test_type_errors_are_those_of_the_api_server(control_plane: Any) -> None:
     """Each expression, in a ValidatingAdmissionPolicy without a binding: its status has the errors."""
-    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    api = control_plane.api
     path = f"{ROOT}/{PATHS['ValidatingAdmissionPolicy']}"
     rule = {
         "apiGroups": ["apps"],
@@ -125,7 +124,7 @@ def test_type_errors_are_those_of_the_api_server(control_plane: Any) -> None:
 async def test_custom_kinds_have_the_types_that_the_api_server_serves(control_plane: Any) -> None:
     """Anybody may read them: the status of a policy object needs no right for definitions."""
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    api = control_plane.api
     assert api.request("POST", crds, GADGETS)[0] == 201
     async with Client(await load(control_plane.kubeconfig)) as client:
         custom = CustomTypes()

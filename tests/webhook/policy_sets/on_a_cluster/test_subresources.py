@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from config.schemas import resources
-from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from webhook.engine.kinds import CONNECTED
 from webhook.policy_sets.kind_names import kinds_named
@@ -21,7 +20,7 @@ def test_each_subresource_of_each_kind_has_the_operations_of_the_api_server(
     control_plane: ControlPlane,
 ) -> None:
     """A clause of `match` with another one can match nothing."""
-    api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
+    api = control_plane.api
 
     def served(api_version: str) -> list[Any]:
         prefix = "apis" if "/" in api_version else "api"
