@@ -13,6 +13,7 @@ import pytest
 
 from tests.controlplane.binaries import find_binaries, helm_binary
 from tests.controlplane.gobuild import BuildError, MissingToolError
+from tests.controlplane.lent import LentPlane
 from tests.controlplane.plane import ControlPlane
 
 Found = TypeVar("Found")
@@ -37,11 +38,32 @@ def control_plane(
     shutil.rmtree(plane.directory / "etcd")
 
 
+@pytest.fixture(scope="session")
+def lent_plane(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LentPlane]:
+    """The control plane behind `empty_plane`."""
+    available(request.config, find_binaries)
+    lent = LentPlane(lambda: tmp_path_factory.mktemp("lent"))
+    yield lent
+    lent.close()
+
+
+@pytest.fixture
+def empty_plane(lent_plane: LentPlane) -> Iterator[ControlPlane]:
+    """An API server without controllers and audit log, and with no objects but Kubernetes' own.
+
+    A test may create, change and delete any object, but stop no part: the next test gets the same one.
+    """
+    with lent_plane.lend() as plane:
+        yield plane
+
+
 @pytest.fixture
 def own_control_plane(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[..., ControlPlane]]:
-    """Starts control planes that a test may break: `own_control_plane(parts=("etcd", "kube-apiserver"))`."""
+    """Starts control planes of which a test may stop parts: `own_control_plane(parts=("etcd", "kube-apiserver"))`."""
     available(request.config, find_binaries)
     started: list[ControlPlane] = []
 
