@@ -60,7 +60,7 @@ def test_the_chart_gives_the_audit_its_rights(
     render: Callable[..., Rendered], own_control_plane: Callable[..., ControlPlane], tmp_path: Path
 ):
     """It reports violations of the chart's policy set in the older report API, and no request is forbidden."""
-    plane = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
+    plane = own_control_plane(parts=("etcd", "kube-apiserver"))
     plane.create_namespace(NAMESPACE)
     plane.create_namespace("production")
     objects = render(*AUDIT, "webhook.enabled=false", "policies.preset=production")

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,12 +31,11 @@ TO_NOWHERE = {
 
 @pytest.mark.controlplane
 def test_the_uninstall_hook_removes_everything_that_calls_the_webhook(
-    render, own_control_plane: Callable[..., ControlPlane]
+    render, empty_plane: ControlPlane
 ) -> None:
     """It has its account's rights only, and deletes configurations, conversion, Secrets and Lease; it runs twice."""
-    plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
-    plane.create_namespace(NAMESPACE)
-    plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
+    empty_plane.create_namespace(NAMESPACE)
+    empty_plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
     everything, plain = render(hooks=True), render()
     hooks = [everything[key] for key in everything.keys() - plain.keys()]
     (job,) = (each for each in hooks if each["kind"] == "Job")
@@ -46,24 +44,26 @@ def test_the_uninstall_hook_removes_everything_that_calls_the_webhook(
         "pre-delete,post-delete"
     }
     configurations = [plain[key] for key in plain if key[0].endswith("WebhookConfiguration")]
-    plane.kubectl(
+    empty_plane.kubectl(
         "apply",
         "-f-",
         input={"apiVersion": "v1", "kind": "List", "items": [*rights, *configurations]},
     )
     for secret in LEFT[:2]:
-        plane.kubectl("create", "secret", "generic", secret.partition("/")[2], "-n", NAMESPACE)
+        empty_plane.kubectl(
+            "create", "secret", "generic", secret.partition("/")[2], "-n", NAMESPACE
+        )
     lease = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": LEFT[2].partition("/")[2]},
     }
-    plane.kubectl("apply", "-n", NAMESPACE, "-f-", input=lease)
-    plane.kubectl(
+    empty_plane.kubectl("apply", "-n", NAMESPACE, "-f-", input=lease)
+    empty_plane.kubectl(
         "patch", CRD, "--type=merge", "-p", json.dumps({"spec": {"conversion": TO_NOWHERE}})
     )
 
-    kubeconfig = plane.service_account_kubeconfig(
+    kubeconfig = empty_plane.service_account_kubeconfig(
         NAMESPACE, job["spec"]["template"]["spec"]["serviceAccountName"]
     )
     (container,) = job["spec"]["template"]["spec"]["containers"]
@@ -74,22 +74,24 @@ def test_the_uninstall_hook_removes_everything_that_calls_the_webhook(
         ended = once(*container["args"], "--kubeconfig", str(kubeconfig))
         assert (ended.returncode, ended.stderr.count("done")) == (0, said), ended.stderr
     for each in (*CONFIGURATIONS, *LEFT):
-        assert "NotFound" in plane.kubectl("get", each, "-n", NAMESPACE, check=False).stderr
+        assert "NotFound" in empty_plane.kubectl("get", each, "-n", NAMESPACE, check=False).stderr
     assert (
-        plane.kubectl("get", CRD, "-o=jsonpath={.spec.conversion}").stdout == '{"strategy":"None"}'
+        empty_plane.kubectl("get", CRD, "-o=jsonpath={.spec.conversion}").stdout
+        == '{"strategy":"None"}'
     )
 
 
 @pytest.mark.controlplane
 def test_missing_rights_of_the_hook_are_an_error(
-    own_control_plane: Callable[..., ControlPlane],
+    empty_plane: ControlPlane,
 ) -> None:
     """An account without rights changes nothing, and the Job fails with a line for each step."""
-    plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
-    plane.create_namespace(NAMESPACE)
-    plane.kubectl("create", "serviceaccount", "nobody", "-n", NAMESPACE)
+    empty_plane.create_namespace(NAMESPACE)
+    empty_plane.kubectl("create", "serviceaccount", "nobody", "-n", NAMESPACE)
     ended = once(
-        "unregister", "--kubeconfig", str(plane.service_account_kubeconfig(NAMESPACE, "nobody"))
+        "unregister",
+        "--kubeconfig",
+        str(empty_plane.service_account_kubeconfig(NAMESPACE, "nobody")),
     )
     assert (ended.returncode, ended.stderr.count("403 Forbidden")) == (1, 6), ended.stderr
 

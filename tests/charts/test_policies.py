@@ -37,11 +37,10 @@ def test_a_preset_carries_the_shipped_policies(render, preset, action):
     )
 
 
-def test_the_server_takes_every_preset(render, own_control_plane):
+def test_the_server_takes_every_preset(render, empty_plane):
     """The API server accepts the policy objects of a preset, and all rendered objects, without a warning."""
-    plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
-    plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
-    plane.create_namespace(NAMESPACE)
+    empty_plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
+    empty_plane.create_namespace(NAMESPACE)
     options = [
         "--server-side",
         "--force-conflicts",
@@ -53,7 +52,7 @@ def test_the_server_takes_every_preset(render, own_control_plane):
     for preset in PRESETS:
         objects = render(f"policies.preset={preset.stem}", "policies.action=Warn")
         items = [*objects.values(), *yaml.safe_load_all(preset.read_text())]
-        applied = plane.kubectl(
+        applied = empty_plane.kubectl(
             "apply", *options, input={"apiVersion": "v1", "kind": "List", "items": items}
         )
         assert (applied.stderr, len(applied.stdout.splitlines())) == ("", len(items))

@@ -2,14 +2,13 @@
 
 import base64
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.controlplane.plane import ControlPlane
+from tests.controlplane.lent import LentPlane
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, Cluster, Laptop
 from tests.e2e.test_production import APPROVED
@@ -172,15 +171,13 @@ PUBLISHED = {
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def bare(lent_plane: LentPlane) -> Iterator[Cluster]:
     """A cluster with the CRDs and namespace production, without Gatewright running."""
-    directory = tmp_path_factory.mktemp("bare") / "controlplane"
-    with ControlPlane.start(directory, parts=("etcd", "kube-apiserver")) as plane:
+    with lent_plane.lend() as plane:
         plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
         plane.kubectl("wait", "crd/webapps.example.com", "--for=condition=Established")
         plane.create_namespace("production")
         yield Cluster(plane)
-    shutil.rmtree(plane.directory / "etcd")
 
 
 def test_the_published_registration_works_with_another_client_config(

@@ -90,11 +90,10 @@ class Cluster:
 
 
 @pytest.fixture
-async def cluster(own_control_plane: Any) -> AsyncIterator[Cluster]:
+async def cluster(empty_plane: ControlPlane) -> AsyncIterator[Cluster]:
     """An API server of the test's own, with some namespaces."""
-    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
-    async with Client(await load(plane.kubeconfig)) as client:
-        found = Cluster(plane, client)
+    async with Client(await load(empty_plane.kubeconfig)) as client:
+        found = Cluster(empty_plane, client)
         await found.namespace("production")
         await found.namespace("staging")
         await found.namespace("shop", environment="production")

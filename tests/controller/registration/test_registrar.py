@@ -368,19 +368,17 @@ async def test_rules_wait_for_an_injected_bundle(server, client, tmp_path):
 
 
 @pytest.mark.controlplane
-async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_control_plane, tmp_path):
+async def test_a_real_api_server_asks_the_webhook_that_was_registered(empty_plane, tmp_path):
     """The configurations are filled, a review arrives, and the stored configurations equal the desired ones."""
-    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     namespaces = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
     deployments = Resource("apps", "v1", "deployments", "Deployment")
-    await asyncio.to_thread(
-        plane.kubectl, "apply", "-f", "config/rbac"
-    )  # nothing but the rights we install
+    # nothing but the rights we install
+    await asyncio.to_thread(empty_plane.kubectl, "apply", "-f", "config/rbac")
     ours = await asyncio.to_thread(
-        plane.service_account_kubeconfig, NAMESPACE, "gatewright-controller-manager"
+        empty_plane.service_account_kubeconfig, NAMESPACE, "gatewright-controller-manager"
     )
     endpoint = await load(ours)
-    async with Client(await load(plane.kubeconfig)) as client:
+    async with Client(await load(empty_plane.kubeconfig)) as client:
         await client.create(namespaces, {"metadata": {"name": "shop"}})
         await install(client)
         async with working(endpoint, tmp_path) as system:
@@ -388,7 +386,7 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
             system.mount()
             system.wake()
             await system.until(system.registered)
-            assert await asyncio.to_thread(created, plane, "shop") == 0
+            assert await asyncio.to_thread(created, empty_plane, "shop") == 0
             reviews = system.metrics.reviews
             assert reviews("validate", "CREATE", "allowed")._value.get() == 1
             versions = {
@@ -401,7 +399,7 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
                 assert (await client.get(resource, NAME))["metadata"][
                     "resourceVersion"
                 ] == versions[resource]
-            assert await asyncio.to_thread(created, plane, NAMESPACE) == 0
+            assert await asyncio.to_thread(created, empty_plane, NAMESPACE) == 0
             assert reviews("validate", "CREATE", "allowed")._value.get() == 1
             await client.get(deployments, "web", "shop")
 

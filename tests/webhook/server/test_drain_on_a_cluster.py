@@ -55,11 +55,8 @@ class Service:
 
 
 @pytest.mark.controlplane
-async def test_no_request_fails_when_one_of_two_webhooks_ends(
-    own_control_plane, authority, tmp_path
-):
+async def test_no_request_fails_when_one_of_two_webhooks_ends(empty_plane, authority, tmp_path):
     """SIGTERM, a second until its endpoint is removed, then exit: under load, with Fail, no request is denied."""
-    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     service, refused, made, over = Service(), [], [], asyncio.Event()
     write_pair(issue_serving(authority, ["127.0.0.1"], [], datetime.now(UTC)), tmp_path)
     async with AsyncExitStack() as stack:
@@ -78,7 +75,7 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(
         proxy = await asyncio.start_server(service.connect, "127.0.0.1", 0)
         stack.callback(proxy.close)
         url = f"https://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-        client = await stack.enter_async_context(Client(await load(plane.kubeconfig)))
+        client = await stack.enter_async_context(Client(await load(empty_plane.kubeconfig)))
         address = WebhookClientConfig(url, authority.certificate)
         configuration, _ = registration(ENGINE, []).configurations("drain", address)
         await client.create(VALIDATING, configuration)

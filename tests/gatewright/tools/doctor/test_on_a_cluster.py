@@ -13,6 +13,7 @@ import pytest
 
 from certs import issue_ca
 from gatewright.cli import main
+from tests.controlplane.lent import LentPlane
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, once
 from tests.gatewright.tools.doctor.clusters import LABELS, backend, configuration, encoded, webhook
@@ -89,12 +90,9 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A separate API server, since webhooks that fail closed affect all tests."""
-    directory = tmp_path_factory.mktemp("doctor")
-    with ControlPlane.start(
-        directory, parts=("etcd", "kube-apiserver"), service_accounts=False
-    ) as plane:
+def plane(lent_plane: LentPlane) -> Iterator[ControlPlane]:
+    """An API server without other users, since webhooks that fail closed affect all tests."""
+    with lent_plane.lend() as plane:
         for name in ("guard", "shop", "quiet"):
             plane.create_namespace(name)
         yield plane

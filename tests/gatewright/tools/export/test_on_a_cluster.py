@@ -251,9 +251,8 @@ async def until_denied(api: ApiServer, cases: dict[str, list[Trial]]) -> None:
 
 
 @pytest.mark.controlplane
-def test_exported_rules_decide_as_the_policy_set_does(own_control_plane) -> None:
+def test_exported_rules_decide_as_the_policy_set_does(empty_plane) -> None:
     """Rules in CEL of the documentation, and built-in policies, with their own cases."""
-    plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     sets = [*SETS, CONNECTIONS]
     found = [each for each in export(documents_at(sets)) if each.objects]
     parameters = {policy: parameters_of(policy) for policy in COUNTERPARTS}
@@ -287,7 +286,7 @@ def test_exported_rules_decide_as_the_policy_set_does(own_control_plane) -> None
             cases[name] = [each for each in judged_alike if own_params(each) == of_params]
 
     async def run() -> Comparison:
-        async with api_server(plane) as api:
+        async with api_server(empty_plane) as api:
             await api.make(creation(EVERYBODY))
             comparison = Comparison()
             # A part at a time: the API server cuts the warnings of one answer at 4 KiB.
@@ -315,9 +314,8 @@ def test_exported_rules_decide_as_the_policy_set_does(own_control_plane) -> None
 
 
 @pytest.mark.controlplane
-def test_exported_mutations_change_what_the_policy_set_changes(own_control_plane) -> None:
+def test_exported_mutations_change_what_the_policy_set_changes(empty_plane) -> None:
     """A JSONPatch and an ApplyConfiguration of the documentation."""
-    plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     sets = [ROOT / f"docs/cel/{name}.yaml" for name in ("default-labels", "no-latest")]
     objects = [object for each in export(documents_at(sets)) for object in each.objects]
     tried = [each for path in sets for each in trials(path.with_suffix(".cases.yaml"))]
@@ -333,7 +331,7 @@ def test_exported_mutations_change_what_the_policy_set_changes(own_control_plane
         return all(includes(resolve_pointer(said.body, e["path"], {}), e["value"]) for e in patch)
 
     async def run() -> list[str]:
-        async with api_server(plane) as api:
+        async with api_server(empty_plane) as api:
             await api.make(creation(EVERYBODY))
             await put_in_force(api, objects)
             for each in cases:

@@ -10,7 +10,6 @@ import yaml
 from config.documents import Document
 from gatewright.tools.export import export
 from tests.controlplane.fixtures import available
-from tests.controlplane.plane import ControlPlane
 from tests.gatewright.tools.export.sets import policy
 from tests.gatewright.tools.export.test_on_a_cluster import put_in_force
 from tests.policies.on_a_cluster.apiserver import ApiServer, api_server
@@ -72,18 +71,17 @@ async def denied(api: ApiServer, object: dict[str, Any]) -> set[str] | None:
 
 @pytest.mark.controlplane
 def test_exported_levels_decide_as_kubernetes_does(
-    own_control_plane, pytestconfig: pytest.Config
+    empty_plane, pytestconfig: pytest.Config
 ) -> None:
     """Each pod, and a Deployment of it, is denied where the library and the policy deny it."""
     directory = available(pytestconfig, library_of_pods)
-    plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     objects = [object for each in export(levels()) for object in each.objects]
     bad = {"apiVersion": "v1", "kind": "Pod", "spec": BAD,
            "metadata": {"name": "a", "namespace": "default"}}  # fmt: skip
 
     async def run() -> tuple[list[str], int]:
         differences, compared = list[str](), 0
-        async with api_server(plane) as api:
+        async with api_server(empty_plane) as api:
             await put_in_force(api, objects)
 
             async def is_in_force() -> bool:

@@ -7,7 +7,6 @@ import pytest
 
 from config.documents import Document
 from gatewright.tools.export import export
-from tests.controlplane.plane import ControlPlane
 from tests.gatewright.tools.migrate.converted import converted
 from tests.gatewright.tools.migrate.test_mutators import assign, exists, missing, mutator
 
@@ -63,17 +62,16 @@ TRIES = 100
 
 
 @pytest.mark.controlplane
-def test_the_api_server_changes_what_gatekeeper_would(own_control_plane):
+def test_the_api_server_changes_what_gatekeeper_would(empty_plane):
     """Lists, path tests, parts of images and sets, each beside the others."""
-    plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
-    plane.create_namespace("shop")
+    empty_plane.create_namespace("shop")
     migration = converted(*MUTATORS)
     assert [each.reason for each in migration.unconverted] == []
     exported = list(export(Document.of_object(each.object) for each in migration.converted))
     assert [each.lost for each in exported] == [[]] * len(MUTATORS)
     policies = [object for each in exported for object in each.objects]
     items = {"apiVersion": "v1", "kind": "List", "items": policies}
-    plane.kubectl("apply", "-f", "-", input=items)
+    empty_plane.kubectl("apply", "-f", "-", input=items)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -83,7 +81,7 @@ def test_the_api_server_changes_what_gatekeeper_would(own_control_plane):
     spec = {}
     for _ in range(TRIES):  # the API server has a policy after a moment
         dry_run = ("create", "--dry-run=server", "-o", "json", "-f", "-")
-        spec = json.loads(plane.kubectl(*dry_run, input=pod).stdout)["spec"]
+        spec = json.loads(empty_plane.kubectl(*dry_run, input=pod).stdout)["spec"]
         found = [
             {key: each.get(key) for key in wanted}
             for each, wanted in zip(spec["containers"], CHANGED, strict=True)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import call
 from tests.gatewright.tools.migrate.converted import cluster_policy
 
@@ -24,24 +23,27 @@ def definition(group, plural, kind, version="v1"):
 
 
 @pytest.mark.controlplane
-def test_the_policies_of_a_cluster_are_converted(own_control_plane, tmp_path, capsys):
+def test_the_policies_of_a_cluster_are_converted(empty_plane, tmp_path, capsys):
     """Custom kinds are known by their definitions, and Pod Security by the labels of namespaces."""
-    plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     definitions = [
         definition("kyverno.io", "clusterpolicies", "ClusterPolicy"),
         definition("toys.example.com", "gadgets", "Gadget"),
     ]
     items = {"apiVersion": "v1", "kind": "List", "items": definitions}
-    plane.kubectl("apply", "-f", "-", input=items)
+    empty_plane.kubectl("apply", "-f", "-", input=items)
     for each in definitions:
-        plane.kubectl("wait", "--for=condition=Established", f"crd/{each['metadata']['name']}")
+        empty_plane.kubectl(
+            "wait", "--for=condition=Established", f"crd/{each['metadata']['name']}"
+        )
     labels = {"pod-security.kubernetes.io/warn": "baseline"}
     objects = [
         cluster_policy(PATTERN, kinds=["Gadget"], name="team"),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}},
     ]
-    plane.kubectl("apply", "-f", "-", input={"apiVersion": "v1", "kind": "List", "items": objects})
-    kubeconfig = ("--kubeconfig", str(plane.kubeconfig))
+    empty_plane.kubectl(
+        "apply", "-f", "-", input={"apiVersion": "v1", "kind": "List", "items": objects}
+    )
+    kubeconfig = ("--kubeconfig", str(empty_plane.kubeconfig))
     ended = call(capsys, "migrate", *kubeconfig, "--output", str(tmp_path / "ours"))
     assert (ended.returncode, ended.stderr) == (0, "")
     names = sorted(path.name for path in (tmp_path / "ours").iterdir())
@@ -50,7 +52,7 @@ def test_the_policies_of_a_cluster_are_converted(own_control_plane, tmp_path, ca
     assert text.startswith("# From ClusterPolicy team, rule r (clusterpolicies)\n")
     assert "toys.example.com/v1/Gadget" in text
     # bob has no rights: the command reports it, and fails
-    bob = str(plane.kubeconfig_for("bob"))
+    bob = str(empty_plane.kubeconfig_for("bob"))
     ended = call(capsys, "migrate", "--kubeconfig", bob, "--output", str(tmp_path / "none"))
     assert ended.returncode == 3
     assert "clusterpolicies cannot be listed" in ended.stderr

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import yaml
@@ -206,12 +205,11 @@ async def differences(api: ApiServer) -> tuple[int, list[str]]:
 
 
 @pytest.mark.controlplane
-def test_every_expression_has_the_verdict_of_the_api_server(own_control_plane: Any) -> None:
+def test_every_expression_has_the_verdict_of_the_api_server(empty_plane: ControlPlane) -> None:
     """Both accept the same expressions; verdicts, messages and errors are equal for every object."""
-    plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
 
     async def compared() -> tuple[int, list[str]]:
-        async with api_server(plane) as api:
+        async with api_server(empty_plane) as api:
             return await differences(api)
 
     pairs, wrong = asyncio.run(compared())

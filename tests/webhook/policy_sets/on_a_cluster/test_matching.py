@@ -9,6 +9,7 @@ import pytest
 from config.documents import Document
 from gatewright.checks.loaded_policies import PoliciesInForce
 from kube.resource import JsonObject
+from tests.controlplane.plane import ControlPlane
 from tests.policies.on_a_cluster.apiserver import ApiServer, api_server
 from tests.policies.on_a_cluster.requests import Ask
 from tests.waiting import eventually
@@ -152,9 +153,8 @@ async def applied(api: ApiServer, path: str, object: JsonObject) -> set[str]:
 
 
 @pytest.mark.controlplane
-def test_a_policy_applies_to_what_the_api_server_applies_it_to(own_control_plane: Any) -> None:
+def test_a_policy_applies_to_what_the_api_server_applies_it_to(empty_plane: ControlPlane) -> None:
     """Each of the constraints, with each of the objects: built-in, custom, cluster-scoped, other versions."""
-    plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     validations = [{"expression": "false", "message": "applies"}]
     policies = [
         policy("Validating", f"p{index}", {"matchConstraints": each, "validations": validations})
@@ -163,7 +163,7 @@ def test_a_policy_applies_to_what_the_api_server_applies_it_to(own_control_plane
     policies += [binding("Validating", each["metadata"]["name"]) for each in policies]
 
     async def applied_there() -> list[set[str]]:
-        async with api_server(plane) as api:
+        async with api_server(empty_plane) as api:
             await api.make(Ask("POST", "/api/v1/namespaces", SHOP))
             for each in DEFINITIONS:
                 await api.make(Ask("POST", CRDS, each))

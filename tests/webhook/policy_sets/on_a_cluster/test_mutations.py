@@ -4,7 +4,6 @@ import asyncio
 import copy
 import os
 from functools import partial
-from typing import Any
 
 import aiohttp
 import jsonpatch
@@ -13,6 +12,7 @@ import pytest
 from config.faults import FaultsError
 from config.schemas import CustomTypes
 from kube.resource import JsonObject
+from tests.controlplane.plane import ControlPlane
 from tests.policies.on_a_cluster.apiserver import ApiServer, api_server
 from tests.policies.on_a_cluster.requests import Ask
 from tests.waiting import eventually
@@ -226,13 +226,12 @@ async def in_force(api: ApiServer, rows: list[tuple[str, str, JsonObject]]) -> s
 
 
 @pytest.mark.controlplane
-def test_a_mutation_is_that_of_the_api_server(own_control_plane: Any) -> None:
+def test_a_mutation_is_that_of_the_api_server(empty_plane: ControlPlane) -> None:
     """ApplyConfigurations and JSONPatches change every type of list and map, with wrong types and unknown fields."""
-    plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     rows = table()
 
     async def differences() -> list[str]:
-        async with api_server(plane) as api:
+        async with api_server(empty_plane) as api:
             refused = await in_force(api, rows)
 
             async def difference(number: str, kind: str, change: JsonObject) -> str | None:
