@@ -1,7 +1,7 @@
 """The audit of `gatewright controller` on a real API server, from the first report to the last fixed violation."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -29,22 +29,21 @@ MESSAGE = "spec.replicas: 3; production workloads cannot exceed 2 replicas. Set 
 
 
 @pytest.fixture
-def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+def plane(empty_plane: ControlPlane) -> ControlPlane:
     """A cluster of the test's own, with the CRDs of policies and reports, a policy and three Deployments."""
-    started = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
-    started.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/bases"))
-    started.kubectl(
+    empty_plane.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/bases"))
+    empty_plane.kubectl(
         "apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml")
     )
-    started.create_namespace("shop")
-    started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
-    started.kubectl("apply", "-f", "-", input=POLICY)
+    empty_plane.create_namespace("shop")
+    empty_plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
+    empty_plane.kubectl("apply", "-f", "-", input=POLICY)
     for name, replicas in (("many", 3), ("more", 3), ("few", 1)):
         image = "registry.company.com/app:1"
-        started.kubectl(
+        empty_plane.kubectl(
             "create", "deployment", name, "-n", "shop", f"--image={image}", f"--replicas={replicas}"
         )
-    return started
+    return empty_plane
 
 
 @pytest.fixture

@@ -110,23 +110,22 @@ spec: {policyName: defaults}
 
 
 @pytest.fixture
-def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+def plane(empty_plane: ControlPlane) -> ControlPlane:
     """A cluster with its own ValidatingAdmissionPolicy, and of Gatewright only the CRDs of reports."""
-    started = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
-    started.kubectl(
+    empty_plane.kubectl(
         "apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml")
     )
-    started.create_namespace("shop")
-    started.kubectl("label", "namespace", "shop", "tier=web")
-    started.kubectl("annotate", "namespace", "shop", "owner=core")
-    started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
+    empty_plane.create_namespace("shop")
+    empty_plane.kubectl("label", "namespace", "shop", "tier=web")
+    empty_plane.kubectl("annotate", "namespace", "shop", "owner=core")
+    empty_plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
     for name, replicas in (("many", 3), ("few", 1)):
-        started.kubectl(
+        empty_plane.kubectl(
             "create", "deployment", name, "-n", "shop", "--image=app:1", f"--replicas={replicas}"
         )
-    started.kubectl("apply", "-f", "-", input=LIMITS)
-    started.kubectl("apply", "-f", "-", input=POLICY)
-    return started
+    empty_plane.kubectl("apply", "-f", "-", input=LIMITS)
+    empty_plane.kubectl("apply", "-f", "-", input=POLICY)
+    return empty_plane
 
 
 @pytest.fixture
@@ -275,8 +274,12 @@ def test_check_changes_a_manifest_as_the_api_server_does(
     ]
 
 
-def test_audit_annotations_reach_the_audit_log(plane: ControlPlane, tmp_path: Path) -> None:
+def test_audit_annotations_reach_the_audit_log(
+    own_control_plane: Callable[..., ControlPlane], tmp_path: Path
+) -> None:
     """They are recorded for a policy in the webhook's files, with the request fields that the API server sent."""
+    plane = own_control_plane(parts=("etcd", "kube-apiserver"))
+    plane.create_namespace("shop")
     (tmp_path / "annotated.yaml").write_text(ANNOTATED)
     with Gatewright(
         plane, tmp_path, "run", "--kinds", "none", "--policies", str(tmp_path / "annotated.yaml")
