@@ -53,7 +53,7 @@ def lent_plane(
 def empty_plane(lent_plane: LentPlane) -> Iterator[ControlPlane]:
     """An API server without controllers and audit log, and with no objects but Kubernetes' own.
 
-    A test may create, change and delete any object, but stop no part: the next test gets the same one.
+    A test may do with objects what it likes, but leaves all parts running: the next test gets the same ones.
     """
     with lent_plane.lend() as plane:
         yield plane

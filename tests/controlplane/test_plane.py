@@ -117,16 +117,13 @@ def test_a_killed_api_server_comes_back_with_its_data(
 
 
 @pytest.mark.controlplane
-async def test_a_frozen_api_server_answers_later(
-    own_control_plane: Callable[..., ControlPlane],
-) -> None:
+async def test_a_frozen_api_server_answers_later(empty_plane: ControlPlane) -> None:
     """Requests to the stopped API server are answered when it continues."""
-    plane = own_control_plane(parts=SERVER_ONLY)
-    plane.stop("kube-apiserver")
+    empty_plane.stop("kube-apiserver")
     async with asyncio.TaskGroup() as tasks:
-        asked = tasks.create_task(asyncio.to_thread(plane.kubectl, "get", "namespaces"))
+        asked = tasks.create_task(asyncio.to_thread(empty_plane.kubectl, "get", "namespaces"))
         done, _ = await asyncio.wait([asked], timeout=0.5)
-        plane.cont("kube-apiserver")
+        empty_plane.cont("kube-apiserver")
     assert not done
     assert "kube-system" in asked.result().stdout
 
@@ -144,7 +141,7 @@ def test_a_part_that_died_shows_its_log(own_control_plane: Callable[..., Control
 @pytest.mark.controlplane
 def test_nothing_runs_after_close(own_control_plane: Callable[..., ControlPlane]) -> None:
     """Closing ends every process, even a frozen one."""
-    plane = own_control_plane()
+    plane = own_control_plane(parts=SERVER_ONLY)
     plane.stop("kube-apiserver")
     pids = plane.pids.values()
     plane.close()
