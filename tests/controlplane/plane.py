@@ -22,6 +22,7 @@ from tests.controlplane.gobuild import MissingToolError
 from tests.controlplane.host import LOOPBACK, Host
 from tests.controlplane.kubectl import Kubectl
 from tests.controlplane.processes import Process, Reaper, free_ports
+from tests.controlplane.resources import Resources
 
 READY_WITHIN = 60.0
 NODES = ("node-1", "node-2", "node-3")
@@ -69,6 +70,7 @@ class ControlPlane:
             self.binaries["kubectl"], self.directory, self.kubeconfig, self._check_alive
         )
         self.api = Api(self.url, self.ca_file, self.token)
+        self.resources = Resources(self.api)
         self.audit_log = AuditLog(self.directory / "audit.log") if audit else None
         self._reaper = Reaper()
         self._processes = {

@@ -1,6 +1,7 @@
 """The behaviour of the test control plane that other tests rely on."""
 
 import asyncio
+import json
 import os
 import select
 import signal
@@ -167,3 +168,18 @@ def test_nothing_runs_after_we_were_killed(tmp_path: Path) -> None:
         ended, _, _ = select.select([process], [], [], 10)
         os.close(process)
         assert ended
+
+
+@pytest.mark.controlplane
+def test_objects_are_read_by_each_name_of_their_kind(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    """A plural, a singular and a short name give what kubectl prints."""
+    control_plane.kubectl("create", "configmap", "one", "--from-literal=a=1", "-n", namespace)
+    printed = control_plane.kubectl("get", "configmap/one", "-n", namespace, "-o", "json").stdout
+    for resource in ("configmaps", "configmap", "cm"):
+        assert control_plane.resources.get(f"{resource}/one", namespace) == json.loads(printed)
+    with pytest.raises(AssertionError, match="not found"):
+        control_plane.resources.get("cm/two", namespace)
+    with pytest.raises(AssertionError, match="the API server has no gadget"):
+        control_plane.resources.get("gadget/one", namespace)

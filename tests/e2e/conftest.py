@@ -1,6 +1,5 @@
 """Fixtures of end-to-end tests: real processes, a real API server, and kubectl."""
 
-import json
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -43,7 +42,7 @@ class Cluster:
 
     def get(self, what: str, namespace: str) -> dict[str, Any]:
         """Return an object, `deployment/shop`."""
-        return dict(json.loads(self.kubectl("get", what, "-n", namespace, "-o", "json")))
+        return self.plane.resources.get(what, namespace)
 
     def wait(self, what: str, sign: str, namespace: str) -> None:
         """Wait until an object shows `condition=Ready`, `jsonpath={…}=…`, `create` or `delete`."""

@@ -107,8 +107,8 @@ def client(namespace: str, name: str, script: str, database: str) -> dict:
 
 def acknowledged_in(installation: Installation, namespace: str) -> list[tuple[int, float]]:
     """Return the rows that a writer knows of, with their times."""
-    log = installation.cluster.kubectl("logs", "writer", "-n", namespace)
-    lines = [line.split() for line in log.splitlines() if line.startswith("row ")]
+    log = installation.plane.resources.logs("writer", namespace)
+    lines = [line.split() for line in log if line.startswith("row ")]
     return [(int(row), float(time)) for _, row, time in lines]
 
 
@@ -120,8 +120,8 @@ def stored_in(installation: Installation, namespace: str) -> set[int]:
 
 def committed_in(installation: Installation, namespace: str) -> list[Commit]:
     """Return the reader's commits in their order."""
-    log = installation.cluster.kubectl("logs", "reader", "-n", namespace)
-    lines = [line.split() for line in log.splitlines() if line.startswith("commit ")]
+    log = installation.plane.resources.logs("reader", namespace)
+    lines = [line.split() for line in log if line.startswith("commit ")]
     return sorted(Commit(float(began), int(timeline), at) for _, began, timeline, at in lines)
 
 

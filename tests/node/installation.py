@@ -86,11 +86,10 @@ class Installation:
 
     def pods(self, selector: str) -> list[dict[str, Any]]:
         """Return the pods of a component that are not being deleted."""
-        found = self.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-l", selector, "-o", "json")
         return [
-            each
-            for each in json.loads(found)["items"]
-            if "deletionTimestamp" not in each["metadata"]
+            pod
+            for pod in self.plane.resources.find("pods", NAMESPACE, selector)
+            if "deletionTimestamp" not in pod["metadata"]
         ]
 
     def verdicts(self) -> list[bool]:

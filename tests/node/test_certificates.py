@@ -34,10 +34,9 @@ def test_a_new_certificate_is_served_by_every_pod(installed: Installation, figur
 
 def issued(installation: Installation) -> str:
     """Return the certificate of the Secret, or "" if there is none."""
-    data = f"{SECRET} -n {NAMESPACE} --ignore-not-found -o jsonpath={{.data.tls\\.crt}}".split()
-    found = installation.cluster.kubectl("get", "secret", *data)
-    pem = base64.b64decode(found).decode()
-    return normal(pem) if pem else ""
+    secrets = installation.plane.resources.find("secrets", NAMESPACE)
+    data = [each["data"]["tls.crt"] for each in secrets if each["metadata"]["name"] == SECRET]
+    return normal(base64.b64decode(data[0]).decode()) if data else ""
 
 
 def served(installation: Installation) -> set[str]:

@@ -197,8 +197,7 @@ def over_network(
     """Run SQL through the Service with a password, and return the values, or the error."""
     # A packet to a pod that has just ended is lost without an answer.
     url = f"postgresql://app:{word}@{host}:5432/shop?connect_timeout=3"
-    pods = ("get", "pods", "-n", NAMESPACE, "-l", PODS, "-o", "name")
-    pod = installation.cluster.kubectl(*pods).split()[0]
+    pod = installation.plane.resources.find("pods", NAMESPACE, PODS)[0]["metadata"]["name"]
     inside = ("exec", "-n", NAMESPACE, pod, "-c", "postgres", "--")
     psql = ("psql", url, "-A", "-t", "-q", "-c", statement)
     done = installation.plane.kubectl(*inside, *psql, check=False)

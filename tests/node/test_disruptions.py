@@ -76,8 +76,7 @@ def restarts(installation: Installation, pod: dict) -> int:
 
 def running(installation: Installation) -> int:
     """Return how many pods there are, those that end included."""
-    selected = ("get", "pods", "-n", NAMESPACE, "-l", WEBHOOK, "-o", "name")
-    return len(installation.cluster.kubectl(*selected).split())
+    return len(installation.plane.resources.find("pods", NAMESPACE, WEBHOOK))
 
 
 def wait_available(installation: Installation) -> None:

@@ -194,7 +194,7 @@ def message_survives(shop: Installation, queue: str) -> None:
     shop.cluster.kubectl("delete", f"pod/{queue}-0", "-n", "shop", "--grace-period=0", "--force")
 
     def is_back() -> bool:
-        found = json.loads(shop.cluster.kubectl("get", "pods", "-n", "shop", "-o", "json"))["items"]
+        found = shop.plane.resources.find("pods", "shop")
         pods = [each for each in found if each["metadata"]["name"] == f"{queue}-0"]
         return any(
             each["metadata"]["uid"] != before["metadata"]["uid"] and is_ready(each) for each in pods

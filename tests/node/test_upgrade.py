@@ -4,7 +4,7 @@ No child is written, but those of databases.
 """
 
 import json
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -192,11 +192,11 @@ def ready(installation: Installation) -> None:
 
 def unready(installation: Installation) -> list[str]:
     """Return the objects that are not ready."""
-    plurals = ",".join(f"{kind.rpartition('/')[2].lower()}s" for kind in KINDS)
-    listed = installation.cluster.kubectl("get", plurals, "-n", NAMESPACE, "-o", "json")
+    kinds = [kind.rpartition("/")[2].lower() for kind in KINDS]
+    listed = [installation.plane.resources.find(kind, NAMESPACE) for kind in kinds]
     return [
         f"{each['kind']}: {each.get('status', {}).get('conditions')}"
-        for each in json.loads(listed)["items"]
+        for each in chain(*listed)
         if not any(
             (condition["type"], condition["status"]) == ("Ready", "True")
             for condition in each.get("status", {}).get("conditions", ())
@@ -217,13 +217,12 @@ def verdicts(installation: Installation) -> dict[str, tuple[int, str]]:
 
 def pods(installation: Installation) -> dict[str, tuple[str, int]]:
     """Return uid and restarts of each pod of the objects, by name."""
-    listed = installation.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o", "json")
     return {
         pod["metadata"]["name"]: (
             pod["metadata"]["uid"],
             sum(each["restartCount"] for each in pod["status"].get("containerStatuses", ())),
         )
-        for pod in json.loads(listed)["items"]
+        for pod in installation.plane.resources.find("pods", NAMESPACE)
         if pod["status"]["phase"] == "Running"
         and pod["metadata"]["name"] != "writer"
         and not pod["metadata"]["name"].startswith(tuple(REPLACED))
