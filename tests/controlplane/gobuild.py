@@ -32,7 +32,7 @@ def build(
     if program.exists():
         return program
     program.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(program.parent / "lock"):
+    with locked(program.parent / "lock"):
         if not program.exists():
             command = _command(package, ldflags)
             _run(command, module, program, f"building {name} once (this takes {takes})")
@@ -128,7 +128,8 @@ def _complaints(log: Path) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock of this machine: what is built in its directory is built once."""
     with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

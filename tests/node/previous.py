@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.controlplane.gobuild import MissingToolError, cache_directory
+from tests.controlplane.gobuild import MissingToolError, cache_directory, locked
 from tests.node.images import ROOT, Image, image
 
 # Until a version is published: a commit that an upgrade must start from.
@@ -28,13 +28,17 @@ def sources() -> Path:
             "`git fetch --unshallow` gets it"
         )
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=directory.parent) as place:
-        archive = Path(place) / "archive.tar"
-        subprocess.run([*git, "archive", f"--output={archive}", COMMIT], check=True)
-        files = Path(place) / "files"
-        files.mkdir()
-        subprocess.run(["tar", "-xf", archive, "-C", files], check=True)
-        files.rename(directory)
+    with (
+        locked(directory.parent / "lock"),
+        TemporaryDirectory(dir=directory.parent) as place,
+    ):
+        if not directory.exists():
+            archive = Path(place) / "archive.tar"
+            subprocess.run([*git, "archive", f"--output={archive}", COMMIT], check=True)
+            files = Path(place) / "files"
+            files.mkdir()
+            subprocess.run(["tar", "-xf", archive, "-C", files], check=True)
+            files.rename(directory)
     return directory
 
 
