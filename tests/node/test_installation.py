@@ -53,11 +53,3 @@ def test_helm_installs_it_and_it_denies(bare: Installation, figure: Figures) -> 
     assert protected < PROTECTED_WITHIN
     assert bare.release.status() == "deployed"
     assert "Phase:          Succeeded" in bare.release.helm("test", "gatewright")
-
-
-def test_an_upgrade_can_be_rolled_back(installed: Installation) -> None:
-    """Values of an upgrade are in force, and those of before after a rollback."""
-    installed.release.install(PRODUCTION, "policies.action=Warn")
-    installed.until("a bad object is allowed", lambda: installed.create(BAD)[0] == 201)
-    installed.release.helm("rollback", "gatewright", "--wait")
-    installed.until("a bad object is denied", installed.denies)

@@ -1,4 +1,4 @@
-"""The policies change while users create objects continuously."""
+"""Policies change by an upgrade, and back by a rollback, while users create objects."""
 
 import time
 
@@ -15,12 +15,12 @@ IN_FORCE_WITHIN = 60.0
 
 
 def test_a_change_is_in_force_in_every_replica(installed: Installation, figure: Figures) -> None:
-    """Soon after `helm upgrade` every replica judges by the new policies; no call fails meanwhile."""
+    """Soon after `helm upgrade` and `helm rollback` their policies are in force; no call fails."""
     assert installed.verdicts() == [False, False]
     with Load(installed, bad_is_allowed=True) as load:
         installed.release.install(PRODUCTION, "policies.action=Warn")
         warned = _wait_for_all(installed, allowed=True)
-        installed.release.install(PRODUCTION, "policies.action=Deny")
+        installed.release.helm("rollback", "gatewright", "--wait")
         denied = _wait_for_all(installed, allowed=False)
     for what, (first, last) in {"Warn": warned, "Deny": denied}.items():
         figure(f"{what}: in force in the first replica {first:.1f} s, in all {last:.1f} s later")
