@@ -96,27 +96,6 @@ def test_an_app_config_reaches_the_file_in_the_pod(shop: Installation) -> None:
     shop.until("the change is read", changed)
 
 
-def test_one_app_config_has_the_values_of_three_environments(shop: Installation) -> None:
-    """The same object in three namespaces, whose labels tell the environment."""
-    hosts = {"dev": "localhost", "staging": "staging.test", "prod": "shop.test"}
-    spec = {
-        "application": "shop",
-        "environment": "from-namespace",
-        "values": {"HOST": hosts},
-    }
-    config = custom_resource("AppConfig", "config.example.com", "shop", **spec)
-    for environment in hosts:
-        shop.namespace(f"shop-{environment}", environment=environment)
-        namespace = {"namespace": f"shop-{environment}"}
-        shop.node.apply([config | {"metadata": config["metadata"] | namespace}])
-    for environment, host in hosts.items():
-        wait = ("wait", "appconfig/shop", "--for=condition=Ready", "-n", f"shop-{environment}")
-        shop.plane.kubectl(*wait, "--timeout=120s", timeout=130)
-        found = shop.cluster.get("configmap/shop-config", f"shop-{environment}")
-        assert found["data"] == {"HOST": host}
-    shop.cluster.kubectl("delete", "namespace", *(f"shop-{each}" for each in hosts), "--wait=false")
-
-
 def platform(name: str) -> dict:
     """Return a platform of the documents, small enough for two cores, with a queue and services."""
     object = yaml.safe_load((SAMPLES / f"{name}.yaml").read_text())
