@@ -252,7 +252,7 @@ def reconciled(installation: Installation, name: str) -> None:
     config = custom_resource("config.example.com/v1/AppConfig")
     config["metadata"]["name"] = name
     config["spec"] = {**config["spec"], "application": name}
-    installation.node.apply([config])
+    installation.until("the object is applied", lambda: applied(installation, config))
     installation.cluster.wait(f"configmap/{name}-config", "create", NAMESPACE)
     depth = lambda: [  # noqa: E731
         line
