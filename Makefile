@@ -60,7 +60,7 @@ test-integration: .venv/ready ## the tests on a real control plane (built once b
 	$(BIN)/pytest -m "(controlplane or databases or long) and not node" --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 test-node: .venv/ready ## the tests on a real node, where root can make one (its programs are built once: 5 minutes)
-	$(BIN)/pytest -m node
+	$(BIN)/pytest -m node tests/node
 
 node-packages: ## install what a real node is made of (apt-get, as root)
 	@tests/node/install.sh
