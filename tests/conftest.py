@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.controlplane.processes import GOGC
+
+os.environ.setdefault("GOGC", GOGC)  # for helm and others that get the tests' environment
 pytest_plugins = ["tests.controlplane.fixtures", "tests.databases.binaries"]
 
 settings.register_profile("quick", deadline=None, max_examples=25, derandomize="CI" in os.environ)

@@ -84,7 +84,13 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _environment() -> dict[str, str]:
-    return os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+    return os.environ | {
+        "CGO_ENABLED": "0",
+        "GOTOOLCHAIN": "local",
+        "GOFLAGS": "",
+        "GOWORK": "off",
+        "GOGC": "100",  # Go's default: compilers of large packages need a gigabyte each
+    }
 
 
 def _run(command: list[str], module: Path, program: Path, title: str) -> None:

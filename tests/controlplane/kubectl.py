@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.controlplane.processes import GOGC
+
 
 class KubectlError(Exception):
     """kubectl failed unexpectedly; the message is its output."""
@@ -26,6 +28,7 @@ class Kubectl:
             "KUBECONFIG": str(kubeconfig),
             "KUBECACHEDIR": str(directory / "kubectl-cache"),
             "KUBERC": "off",
+            "GOGC": GOGC,
         }
 
     def __call__(

