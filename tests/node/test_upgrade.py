@@ -184,7 +184,7 @@ def ready(installation: Installation) -> None:
     """Wait until every custom resource is ready."""
     until(
         lambda: unready(installation) == [],
-        within=150.0,
+        within=300.0,
         every=0.5,
         problem=lambda: f"not ready: {unready(installation)}",
     )
