@@ -25,8 +25,10 @@ EMPTIED = """[{"op": "replace", "path": "/webhooks", "value": []}]"""
 def hanging(dns: Process) -> Iterator[None]:
     """A server that never answers queries."""
     dns.signal(signal.SIGSTOP)
-    yield
-    dns.signal(signal.SIGCONT)
+    try:
+        yield
+    finally:
+        dns.signal(signal.SIGCONT)
 
 
 @contextmanager
@@ -43,17 +45,21 @@ def slow(dns: Process) -> Iterator[None]:
 
     thread = threading.Thread(target=work)
     thread.start()
-    yield
-    done.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextmanager
 def absent(dns: Process) -> Iterator[None]:
     """Nothing listens."""
     dns.kill()
-    yield
-    dns.start()
+    try:
+        yield
+    finally:
+        dns.start()
 
 
 def test_it_is_installed_while_the_dns_hangs(bare: Installation, figure: Figures) -> None:
