@@ -217,8 +217,8 @@ def password(installation: Installation) -> str:
 
 def wait_ready(installation: Installation, what: str, namespace: str = NAMESPACE) -> None:
     """Wait until an object is ready."""
-    wait = ("wait", what, "--for=condition=Ready", "-n", namespace, "--timeout=150s")
-    installation.plane.kubectl(*wait, timeout=160)
+    wait = ("wait", what, "--for=condition=Ready", "-n", namespace, "--timeout=300s")
+    installation.plane.kubectl(*wait, timeout=310)
 
 
 def wait_complete(installation: Installation, job: str) -> None:
