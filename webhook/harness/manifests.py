@@ -23,7 +23,7 @@ from webhook.engine import (
 )
 from webhook.engine.conflicts import IN_FORCE
 from webhook.engine.image_look_ups import IMAGE_LOOK_UPS
-from webhook.engine.kinds import ANY_VERSION, Kind, plural
+from webhook.engine.kinds import ANY_VERSION, OWN_KINDS, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.policy import RuleError
 from webhook.engine.request import NAME_LABEL
@@ -38,6 +38,7 @@ from webhook.policy_sets.kind_names import known_kinds
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
 NOTHING: dict[str, Any] = {}
+OWN = frozenset((kind.group, kind.kind) for kind in OWN_KINDS)
 OF_A_KNOWN_NAMESPACE = {
     NAMESPACE_LABELS,
     *(name for name, look_up in LOOK_UPS.items() if look_up.completes),
@@ -110,10 +111,12 @@ class ManifestJudge:
         kind = self._kinds.get((sent[0], sent[2]))
         is_namespaced = kind is None or kind.namespaced
         where = namespace_of(document.value, self._namespace) if is_namespaced else ""
-        try:
-            object = fill_crd_defaults(to_stored_version(as_served(document.value)))
-        except ConversionError as error:
-            raise DocumentError(f"{document.where()}: {error}") from None
+        object = as_served(document.value)
+        if (sent[0], sent[2]) in OWN:
+            try:
+                object = fill_crd_defaults(to_stored_version(object))
+            except ConversionError as error:
+                raise DocumentError(f"{document.where()}: {error}") from None
         if self._applies and where:
             object = {**object, "metadata": {**object["metadata"], "namespace": where}}
         namespace = reviewed_namespace(object, where)
