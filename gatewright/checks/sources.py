@@ -57,15 +57,7 @@ def read_sources(
     sources = Sources(problems=inventory.problems, skipped=inventory.skipped)
     judged = set(inventory.units)
     if changes is not None:
-        judged = {
-            whole
-            for whole in inventory.units
-            if changes.touch(inventory.inputs(whole, charts.values))
-        }
-        if changes.only:
-            inventory.keep(judged, changes)
-            for name in changes.hidden_files():
-                inventory.skipped.add(name, HIDDEN)
+        judged = _keep_changed(inventory, charts, changes)
     rendered = inventory.rendered
     with Renderer(charts) if rendered else nullcontext() as renderer:
         if renderer is not None:
@@ -81,6 +73,17 @@ def read_sources(
         if renderer is not None:
             _skip_omitted(sources, inventory, renderer, built)
     return sources
+
+
+def _keep_changed(inventory: Inventory, charts: ChartOptions, changes: ChangedFiles) -> set[Path]:
+    """Return the units that depend on changed files; keep no others if only these are read."""
+    inputs = {whole: inventory.inputs(whole, charts.values) for whole in inventory.units}
+    changed = {whole for whole, paths in inputs.items() if changes.touch(paths)}
+    if changes.only:
+        inventory.keep(changed, changes)
+        for name in changes.hidden_files():
+            inventory.skipped.add(name, HIDDEN)
+    return changed
 
 
 def _skip_omitted(

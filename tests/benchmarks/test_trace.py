@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,10 @@ pytestmark = pytest.mark.long
 FIGURES = re.compile(
     r"([\d,]+) modules,\s+([\d,]+) functions, ([\d,]+) calls,\s+([\d,]+)\s+switches"
 )
+# What a check of one plain file does not ask: of charts, kustomizations, fixes, exceptions, clusters.
+NOT_ASKED = {"charts", "kustomizations", "rendering", "programs", "template_places", "fixes", "fixed_text",
+             "exceptions", "impact", "live_cluster"}  # fmt: skip
+CHECKS = "gatewright/checks/"
 NEAR = 0.15  # a page is not rewritten for each new call
 
 
@@ -32,3 +37,10 @@ def test_the_page_has_the_figures_of_today() -> None:
             if abs(old - new) > NEAR * old
         ]
         assert far == []
+
+
+def test_a_plain_file_meets_only_what_it_needs() -> None:
+    """No function of a module runs that is there for other inputs or outputs."""
+    asked = {Path(module).stem for module, _ in trace_check() if module.startswith(CHECKS)}
+    existing = {path.stem for path in (ROOT / CHECKS).glob("*.py")}
+    assert (asked & NOT_ASKED, NOT_ASKED - existing) == (set(), set())
