@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.waiting import until
+
 TIMEOUT = 10.0
+TOO_MANY_REQUESTS = 429  # also from a resource whose CRD was just created
 
 
 class Api:
@@ -42,8 +45,15 @@ class Api:
         return code, read
 
     def get(self, path: str) -> dict[str, Any]:
-        """Return what is stored at `path`."""
-        code, body = self.request("GET", path)
+        """Return what is stored at `path`; as kubectl, ask again while the API server answers 429."""
+        code, body = 0, b""
+
+        def is_answered() -> bool:
+            nonlocal code, body
+            code, body = self.request("GET", path)
+            return code != TOO_MANY_REQUESTS
+
+        until(is_answered, problem=lambda: body)
         assert code == 200, body
         return dict(json.loads(body))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.installation import (
     CONTROLLER,
@@ -132,11 +133,10 @@ def policies_line(running: Installation) -> str:
     return line
 
 
-def webhooks(running: Installation) -> str:
+def webhooks(running: Installation) -> list[JsonObject]:
     """Return the rules for which the API server calls the webhook."""
-    return running.kubectl(
-        "get", "validatingwebhookconfiguration", "gatewright", "-o=jsonpath={.webhooks[*].rules}"
-    )
+    kind = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    return [each["rules"] for each in running.api.get(f"{kind}/gatewright").get("webhooks", [])]
 
 
 def test_the_number_of_writes_is_minimal(running: Installation) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import waiting
+from tests.controller.audit.reported import until_reported
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, call
 
@@ -68,36 +68,21 @@ def controllers(plane: ControlPlane, tmp_path: Path) -> Iterator[list[Gatewright
         ]
 
 
-def reported(plane: ControlPlane) -> dict[str, list[str]]:
-    """The messages of each object's report."""
-    found = json.loads(plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout)[
-        "items"
-    ]
-    return {
-        each["scope"]["name"]: [result["message"] for result in each["results"]] for each in found
-    }
-
-
-def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
-    """Wait until the reports are those: kubectl has no condition for it."""
-    waiting.until(lambda: reported(plane) == wanted, within=WITHIN, problem=lambda: reported(plane))
-
-
 def test_violations_are_reported_until_they_are_fixed(
     plane: ControlPlane, controllers: list[Gatewright]
 ) -> None:
     """The next leader continues after the first one is killed; the policy's status has the numbers."""
     leader, standby = controllers
     leader.start()
-    until(plane, {"many": [MESSAGE], "more": [MESSAGE]})
+    until_reported(plane, {"many": [MESSAGE], "more": [MESSAGE]})
     wait = ("wait", "clusteradmissionpolicy/few", f"--timeout={WITHIN:.0f}s")
     plane.kubectl(*wait, "--for=jsonpath={.status.wouldDeny}=2", timeout=WITHIN)
     standby.start()
     leader.kill()
     plane.kubectl("scale", "deployment", "many", "-n", "shop", "--replicas=2")
-    until(plane, {"more": [MESSAGE]})
+    until_reported(plane, {"more": [MESSAGE]})
     plane.kubectl("delete", "deployment", "more", "-n", "shop")
-    until(plane, {})
+    until_reported(plane, {})
     plane.kubectl(*wait, "--for=jsonpath={.status.wouldDeny}=0", timeout=WITHIN)
 
 

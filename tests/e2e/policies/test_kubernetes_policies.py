@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.controller.audit.reported import until_reported
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, call, registered
 from tests.waiting import until
@@ -144,20 +145,6 @@ def controller(plane: ControlPlane, tmp_path: Path) -> Iterator[Gatewright]:
     )
     with Gatewright(plane, tmp_path, "controller", *options, "--no-leader-elect") as running:
         yield running
-
-
-def reported(plane: ControlPlane) -> dict[str, list[str]]:
-    """Return the messages of each object's report."""
-    items = json.loads(plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout)
-    return {
-        each["scope"]["name"]: [result["message"] for result in each["results"]]
-        for each in items["items"]
-    }
-
-
-def until_reported(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
-    """Wait until the reports are those: kubectl has no condition for it."""
-    until(lambda: reported(plane) == wanted, within=WITHIN, problem=lambda: reported(plane))
 
 
 def test_the_audit_follows_the_policies_of_a_cluster(
