@@ -88,13 +88,20 @@ def deployment(name, replicas, **metadata):
     }
 
 
+@pytest.fixture(scope="module")
+def report_crds():
+    """The CRDs of reports."""
+    return [
+        crd for path in REPORT_CRDS.glob("*.yaml") for crd in yaml.safe_load_all(path.read_text())
+    ]
+
+
 @pytest.fixture
-async def server():
+async def server(report_crds):
     """An API server with the CRDs of reports, and a namespace that the policy matches."""
     async with FakeApiServer() as fake:
-        for path in REPORT_CRDS.glob("*.yaml"):
-            for each in yaml.safe_load_all(path.read_text()):
-                fake.define(each)
+        for crd in report_crds:
+            fake.define(crd)
         fake.create(NAMESPACE, {"metadata": {"name": "shop", "labels": {"tier": "web"}}})
         yield fake
 

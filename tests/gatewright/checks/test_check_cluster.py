@@ -45,14 +45,20 @@ VIOLATION = (
 )
 
 
+@pytest.fixture(scope="module")
+def crds():
+    """The CRDs of policies and exceptions."""
+    return [definition(kind) for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException)]
+
+
 @pytest.fixture
-async def server(tmp_path, monkeypatch):
+async def server(crds, tmp_path, monkeypatch):
     """Return an API server with two namespaces, and its kubeconfig."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(live_cluster, "QPS", 10_000.0)  # an API server in memory needs no rest
     async with FakeApiServer() as fake:
-        for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
-            fake.define(definition(kind))
+        for crd in crds:
+            fake.define(crd)
         for name, labels in (("shop", {"tier": "live"}), ("lab", {}), ("gatewright-system", {})):
             fake.create(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
         config = {
