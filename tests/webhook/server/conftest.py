@@ -1,10 +1,11 @@
 """A webhook on loopback with the test's policies, and clients for it."""
 
 import asyncio
+import gc
 import json
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -191,6 +192,17 @@ class TlsRecords:
         return await self._until_done(lambda: self._tls.read(65536))
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Disable the garbage collector; `gc.get_objects()` has only objects that are new since then."""
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 async def answered(found: Any) -> Any:
     """Return the result of a look-up, cached or from the API server."""
     return await found if asyncio.iscoroutine(found) else found
@@ -262,14 +274,20 @@ def trust(*authorities: KeyPair) -> ssl.SSLContext:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pair(authority) -> KeyPair:
     """A serving pair that clients accept."""
     return issue_serving(authority, [NAME], ["127.0.0.1"], datetime.now(UTC))
 
 
+@pytest.fixture(scope="session")
+def trusts(authority) -> ssl.SSLContext:
+    """The TLS context of clients."""
+    return trust(authority)
+
+
 @pytest.fixture
-def start(authority, pair, tmp_path):
+def start(pair, trusts, tmp_path):
     """Return a context manager that runs a webhook with the test's arguments."""
 
     @asynccontextmanager
@@ -294,7 +312,7 @@ def start(authority, pair, tmp_path):
         settings = ServerConfig(**{"host": "127.0.0.1", "port": 0} | config)
         handler = AdmissionHandler(policies, metrics, look_ups or {}, record, callers)
         async with listening(settings, handler, certificate, metrics) as connections:
-            yield Webhook(connections, policies, registry, certificate, tmp_path, trust(authority))
+            yield Webhook(connections, policies, registry, certificate, tmp_path, trusts)
 
     return run
 

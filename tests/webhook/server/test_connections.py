@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from tests.waiting import WITHIN
-from tests.webhook.server.conftest import TlsRecords, Wire, bind, review
+from tests.webhook.server.conftest import TlsRecords, Wire, bind, review, without_collector
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
 from webhook.server import connections
 from webhook.server.protocol import HttpConnection
@@ -319,9 +319,7 @@ async def test_a_client_that_disconnects_leaves_nothing_behind(webhook, caplog):
 )
 async def test_a_bad_connection_is_freed_without_the_garbage_collector(webhook, sent):
     """The collector runs rarely, and a connection takes tens of kilobytes."""
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         for _ in range(10):
             async with webhook.connected() as wire:
                 await wire.send(sent)
@@ -330,8 +328,6 @@ async def test_a_bad_connection_is_freed_without_the_garbage_collector(webhook, 
         assert (
             sum(isinstance(each, HttpConnection) for each in gc.get_objects()) <= 1
         )  # the last one is being freed
-    finally:
-        gc.enable()
 
 
 async def test_pipelined_requests_are_answered_in_order(webhook):
