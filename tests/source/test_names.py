@@ -21,6 +21,9 @@ PUBLIC = {
     "controller/runtime/workqueue.py: done",  # client-go's Done
     "webhook/engine/violation.py: shown",  # gatewright.policy's
 }
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+Statements = list[tuple[str, ast.AST]]
 
 
 def packages() -> list[str]:
@@ -59,6 +62,17 @@ def modules() -> list[tuple[str, ast.Module]]:
     ]
 
 
+@pytest.fixture(scope="module")
+def statements(modules: list[tuple[str, ast.Module]]) -> Statements:
+    """Return each function, loop and comprehension, with the path of its module."""
+    return [
+        (path, node)
+        for path, module in modules
+        for node in ast.walk(module)
+        if isinstance(node, (*FUNCTIONS, *LOOPS))
+    ]
+
+
 def loop_targets(node: ast.AST) -> list[ast.expr]:
     """Return what a loop, or a comprehension over several lines, assigns to."""
     match node:
@@ -81,12 +95,11 @@ def test_a_class_or_alias_is_defined_once(modules: list[tuple[str, ast.Module]])
     assert several == {}
 
 
-def test_a_loop_variable_says_what_it_holds(modules: list[tuple[str, ast.Module]]) -> None:
+def test_a_loop_variable_says_what_it_holds(statements: Statements) -> None:
     """Such as `container` or `policy`; `each` stands in comprehensions of one line alone."""
     unnamed = [
         f"{path}:{target.lineno}: {name.id}"
-        for path, module in modules
-        for node in ast.walk(module)
+        for path, node in statements
         for target in loop_targets(node)
         for name in ast.walk(target)
         if isinstance(name, ast.Name) and name.id in ("each", "found")
@@ -107,13 +120,12 @@ def is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("property" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
-def test_a_function_is_a_verb(modules: list[tuple[str, ast.Module]]) -> None:
+def test_a_function_is_a_verb(statements: Statements) -> None:
     """Such as `parse` or `render_all`; a participle alone (`parsed`) does not say what it does."""
     participles = {
         f"{path}: {function.name}"
-        for path, module in modules
-        for function in ast.walk(module)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for path, function in statements
+        if isinstance(function, FUNCTIONS)
         and is_participle(function.name)
         and not is_property(function)
     }
