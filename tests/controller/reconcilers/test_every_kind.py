@@ -123,8 +123,9 @@ async def test_objects_of_other_owners_are_never_written(various: World) -> None
             various.server.change(resource, name, {"status": child["status"]}, NAMESPACE, "status")
 
 
+@pytest.mark.parametrize("case", {case.kind: case for case in cases()}.values(), ids=str)
 async def test_an_object_being_deleted_gets_no_children(case: Case) -> None:
-    """No child is created for an object in deletion that another finalizer keeps."""
+    """No child is created for an object in deletion that another finalizer keeps, whatever its spec."""
     async with serving(
         case, finalizers=["example.com/held", *filter(None, [case.kind.finalizer])]
     ) as world:

@@ -242,12 +242,13 @@ def faults(case: Case) -> Iterator[str]:
             )
 
 
-@pytest.mark.parametrize("year", [1971, 2026, 2100])
-def test_a_clock_that_is_wrong_changes_no_child(case: Case, year: int) -> None:
+def test_a_clock_that_is_wrong_changes_no_child(case: Case) -> None:
     """However far the clock jumps, the children are the same, and the next look is in the future."""
-    moment = datetime(year, 2, 28, 23, 59, 59, tzinfo=UTC)
     parsed = case.kind.type.model_validate(case.object)
     observed = Observed(settings={"registry": REGISTRY}, served=SERVED)
-    usual, plan = (case.kind.plan(parsed, observed, now) for now in (NOW, moment))
-    assert [step.writes for step in plan.steps] == [step.writes for step in usual.steps]
-    assert plan.requeue_after is None or plan.requeue_after > timedelta()
+    usual = case.kind.plan(parsed, observed, NOW)
+    for year in (1971, 2026, 2100):
+        moment = datetime(year, 2, 28, 23, 59, 59, tzinfo=UTC)
+        plan = case.kind.plan(parsed, observed, moment)
+        assert [step.writes for step in plan.steps] == [step.writes for step in usual.steps], year
+        assert plan.requeue_after is None or plan.requeue_after > timedelta(), year
