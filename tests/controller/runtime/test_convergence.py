@@ -68,7 +68,9 @@ class Chaos:
 
 
 @pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(6, 20))]
+)
 async def test_in_the_end_all_is_as_planned(running: Running, seed: int) -> None:
     """Each remaining Thing has its ConfigMap with the last value, and is ready for that generation."""
 
