@@ -34,17 +34,17 @@ class Client(Discovery):
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
         """Return one object; NotFound if there is none, ServerError for another object."""
-        found = await self._request("GET", resource.path(namespace, name))
-        metadata = found.get("metadata")
+        object = await self._request("GET", resource.path(namespace, name))
+        metadata = object.get("metadata")
         about = metadata.get("name") if isinstance(metadata, dict) else None
-        if (found.get("apiVersion"), found.get("kind"), about) != (
+        if (object.get("apiVersion"), object.get("kind"), about) != (
             resource.api_version,
             resource.kind,
             name,
         ):
             wanted = f"{resource.kind} {name}"
             raise ServerError(200, "NotTheObject", f"the response is not the {wanted}")
-        return found
+        return object
 
     async def list(
         self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]

@@ -38,9 +38,9 @@ def kubeconfig_files(environment: Mapping[str, str]) -> list[Path]:
     """Return the kubeconfig files of $KUBECONFIG that exist, or the one in the home directory."""
     if listed := environment.get("KUBECONFIG"):
         files = [Path(name).expanduser() for name in listed.split(os.pathsep) if name]
-        if not (found := [file for file in files if file.exists()]):
+        if not (existing := [file for file in files if file.exists()]):
             raise CredentialsError(f"$KUBECONFIG: {listed}: no such file")
-        return found
+        return existing
     home = environment.get("HOME")
     own = Path(home) / ".kube" / "config" if home else None
     return [own] if own and own.exists() else []

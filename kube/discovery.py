@@ -23,22 +23,22 @@ class Discovery(Transport):
         discovery fails.
         """
         try:
-            found = await self._request("GET", resource.root)
+            served = await self._request("GET", resource.root)
         except NotFound:
             if resource.api_version in await self.versions():
                 raise
             return False
-        if found.get("kind") != "APIResourceList":
+        if served.get("kind") != "APIResourceList":
             raise ServerError(200, "NotDiscovery", "the response is not an APIResourceList")
-        return any(each["name"] == resource.plural for each in found.get("resources") or [])
+        return any(each["name"] == resource.plural for each in served.get("resources") or [])
 
     async def versions(self) -> frozenset[str]:
         """Return the groups and versions that the server has, as in `apiVersion`."""
         groups = await self._request("GET", "/apis")
         if groups.get("kind") != "APIGroupList":
             raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
-        found = (version for group in groups.get("groups") or [] for version in group["versions"])
-        return frozenset({CORE, *(version["groupVersion"] for version in found)})
+        listed = (version for group in groups.get("groups") or [] for version in group["versions"])
+        return frozenset({CORE, *(version["groupVersion"] for version in listed)})
 
     async def resources(self) -> tuple[Resource, ...]:
         """Return all resources that can be listed.
@@ -69,8 +69,8 @@ class Discovery(Transport):
         schemas = list[JsonObject]()
         for api_version in api_versions:
             with suppress(NotFound):
-                found = await self._request("GET", f"/openapi/v3/apis/{api_version}")
-                schemas += ((found.get("components") or {}).get("schemas") or {}).values()
+                document = await self._request("GET", f"/openapi/v3/apis/{api_version}")
+                schemas += ((document.get("components") or {}).get("schemas") or {}).values()
         return schemas
 
     async def _request(self, method: str, target: str, **options: Any) -> JsonObject:

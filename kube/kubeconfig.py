@@ -143,7 +143,7 @@ def document(file: Path) -> Mapping[str, Any]:
 
 def find(documents: Sequence[tuple[Path, Mapping[str, Any]]], kind: str, name: str) -> Section:
     """Return the first context, cluster or user of this name."""
-    known: list[str] = []
+    names: list[str] = []
     for file, document in documents:
         entries = document.get(f"{kind}s") or []
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -152,8 +152,8 @@ def find(documents: Sequence[tuple[Path, Mapping[str, Any]]], kind: str, name: s
             values = entry.get(kind) or {}
             if entry.get("name") == name and isinstance(values, dict):
                 return Section(file, f'{kind} "{name}"', values)
-            known.append(str(entry.get("name")))
+            names.append(str(entry.get("name")))
     files = ", ".join(str(file) for file, _ in documents)
     raise CredentialsError(
-        f'{files}: {kind} "{name}" not found (available: {", ".join(known) or "none"})'
+        f'{files}: {kind} "{name}" not found (available: {", ".join(names) or "none"})'
     )

@@ -35,19 +35,19 @@ class ListPage:
     def __init__(self, resource: Resource, body: bytes | bytearray) -> None:
         """Take the response of a list request. Raises ServerError if it is not a List."""
         try:
-            found = LIST.decode(body)
+            decoded = LIST.decode(body)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ServerError(200, "NotAList", f"the response is not a List: {error}") from None
-        if not found.kind.endswith("List") or found.kind == "List":
+        if not decoded.kind.endswith("List") or decoded.kind == "List":
             raise ServerError(
                 200,
                 "NotAList",
-                f'the response is no list of {resource.plural}: kind "{found.kind}"',
+                f'the response is no list of {resource.plural}: kind "{decoded.kind}"',
             )
-        self.version = int(found.metadata.resource_version or 0)
-        self.token = found.metadata.token
+        self.version = int(decoded.metadata.resource_version or 0)
+        self.token = decoded.metadata.token
         """The continue token of the next page; empty on the last one."""
-        self._resource, self._items = resource, found.items or []
+        self._resource, self._items = resource, decoded.items or []
         average = max(1, len(body) // max(1, len(self._items)))
         self.next_limit = min(PAGE, max(1, MAX_PAGE_BYTES // 2 // average))
         """How many objects of this size are half a page: the limit for the next one."""

@@ -79,8 +79,8 @@ class GatedPayload(BytesPayload):
 
 def reason_of(error: Exception, seconds: float) -> str:
     """Return a short reason why a request with a time-out of `seconds` got no complete response."""
-    if (known := REASONS.get(type(error))) is not None:
-        return known
+    if (phrase := REASONS.get(type(error))) is not None:
+        return phrase
     match error:
         case aiohttp.ClientConnectorCertificateError():
             reason = (

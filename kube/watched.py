@@ -39,10 +39,10 @@ class WatchedObject:
 
     def get(self) -> JsonObject:
         """Return a private copy of the object. Raises AbsentError if there is none."""
-        found = self._watch.store.get(self._key)
-        if found is None:
+        object = self._watch.store.get(self._key)
+        if object is None:
             raise AbsentError(f"{self}: {self.absence()}")
-        return found
+        return object
 
     def absence(self) -> str:
         """Return the reason why there is no object."""
