@@ -50,11 +50,11 @@ def enabled_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
     """
     if [name.lower() for name in names] == ["none"]:
         return []
-    known = {kind.name: kind for kind in planned_kinds()}
-    unknown = [name for name in names if name.lower() not in known]
+    kinds_by_name = {kind.name: kind for kind in planned_kinds()}
+    unknown = [name for name in names if name.lower() not in kinds_by_name]
     if unknown:
-        kinds = [kind.resource.kind for kind in known.values()]
+        kinds = [kind.resource.kind for kind in kinds_by_name.values()]
         raise FaultsError(
             ("--kinds", f'no kind "{name}"{did_you_mean(name, kinds)}') for name in unknown
         )
-    return [known[name.lower()] for name in names] or list(known.values())
+    return [kinds_by_name[name.lower()] for name in names] or list(kinds_by_name.values())

@@ -122,14 +122,14 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
 def _violation(path: str, text: str) -> Violation:
     """Return an error about an object, `FOUND: RULE` or `FOUND; RULE`, as a policy's violation."""
     for divides in (": ", "; "):
-        found, is_divided, rule = text.rpartition(divides)
+        value, is_divided, rule = text.rpartition(divides)
         if is_divided:
             rule, _, fix = rule.partition("; ")
-            fix = fix or ("add it" if found == "missing" else "correct it")
-            return Violation(path, found, rule, fix)
-    found, is_choice, known = text.partition(" is not one of ")
-    rule = f"must be one of {known}" if is_choice else "its type rejects it"
-    return Violation(path, found, rule, "correct it")
+            fix = fix or ("add it" if value == "missing" else "correct it")
+            return Violation(path, value, rule, fix)
+    value, is_choice, choices = text.partition(" is not one of ")
+    rule = f"must be one of {choices}" if is_choice else "its type rejects it"
+    return Violation(path, value, rule, "correct it")
 
 
 def _kind(resource: Resource) -> Kind:

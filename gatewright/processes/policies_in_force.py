@@ -37,8 +37,8 @@ def policies_of(
     exceptions = AppliedExceptions(home)
 
     def build(policies: PolicySet, before: Engine | None) -> Engine:
-        found = in_force(policies, catalogue(), home, exceptions)
-        return Engine(found, planners, converted=True, before=before)
+        bound = in_force(policies, catalogue(), home, exceptions)
+        return Engine(bound, planners, converted=True, before=before)
 
     proofs = Proofs(settings, catalogue(), home or HOME, config_maps)
     objects = PolicyObjects(stores, catalogue(), metrics, home or HOME, proofs.prove_object)

@@ -158,8 +158,8 @@ class PolicyTasks:
     def on_measured(self, titles: Iterable[str]) -> None:
         """Report the policies whose measured enforcement changed."""
         cluster, tenants, _ = RESOURCES
-        found = [(tenants if "/" in title else cluster, title) for title in titles]
-        self._enqueue_statuses(each for each in found if each[1] in self._caches[each[0]])
+        measured = [(tenants if "/" in title else cluster, title) for title in titles]
+        self._enqueue_statuses(each for each in measured if each[1] in self._caches[each[0]])
 
     def _enforced_condition(
         self, resource: Resource, key: str, status: Mapping[str, Any]
@@ -167,8 +167,8 @@ class PolicyTasks:
         """Return the condition Enforced: as measured, or before that the object's present one."""
         if self.enforcement is None or resource == EXCEPTION:
             return None
-        if (found := self.enforcement.of(key)) is not None:
-            return found.condition()
+        if (enforced := self.enforcement.of(key)) is not None:
+            return enforced.condition()
         if not self.enforcement.is_measured(key):
             return None
         kept = of_type(ENFORCED, status.get("conditions") or [])
@@ -217,7 +217,7 @@ def carriers(
     or without one the Lease, with the whole message.
     """
     lines = message.splitlines()
-    found = list[tuple[JsonObject, str]]()
+    carrying = list[tuple[JsonObject, str]]()
     first = None if election is None or config_maps else election.lease
     for config_map in config_maps:
         stored = _read_config_map(config_map)
@@ -226,9 +226,9 @@ def carriers(
         first = first or stored
         own = [line for line in lines if line.startswith(f"{config_map}: ")]
         if own:
-            found.append((stored, "\n".join(own)))
-    if found or first is None:
-        return found
+            carrying.append((stored, "\n".join(own)))
+    if carrying or first is None:
+        return carrying
     return [(first, message)]
 
 

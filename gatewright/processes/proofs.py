@@ -58,7 +58,7 @@ class Proofs:
         Raises ValueError or OSError.
         """
         documents = documents_of(self._paths, self._config_maps)
-        found = read(documents, self._catalogue)
+        policy_set = read(documents, self._catalogue)
         if not self._are_presets_proved:
             self._prove(
                 [each for name in self._presets for each in read_documents(case_file(name))]
@@ -68,11 +68,11 @@ class Proofs:
         carried = [each for each in policies if carries_cases(each.value)]
         files = [each for each in documents if is_case_file(each.value)]
         self._denied[""] = self._prove([*files, *carried], policies)
-        return found
+        return policy_set
 
     def denied_objects(self) -> list[JsonObject]:
         """Return objects that cases create, and expect to be denied."""
-        return [object for found in list(self._denied.values()) for object in found]
+        return [object for objects in list(self._denied.values()) for object in objects]
 
     def prove_object(self, stored: JsonObject) -> None:
         """Run the cases of a policy object of the cluster. Raises FailedCasesError."""
