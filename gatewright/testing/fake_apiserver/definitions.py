@@ -156,14 +156,14 @@ def with_known_fields(schema: JsonObject) -> JsonObject:
 
     The API server merges those fields by their own types.
     """
-    known = {
+    properties = {
         name: with_known_fields(property)
         for name, property in (schema.get("properties") or {}).items()
     }
-    if not known:
+    if not properties:
         return schema
     kept = {key: value for key, value in schema.items() if key != PRESERVES}
-    return {**kept, "properties": known}
+    return {**kept, "properties": properties}
 
 
 def types_of(schema: JsonObject, root: str) -> dict[str, SchemaFields]:

@@ -74,8 +74,8 @@ class Routes:
         return response
 
     async def _route(self, request: web.Request, logged: Logged) -> web.StreamResponse:
-        if (found := self._discovery(request.path, request.headers.get("Accept"))) is not None:
-            return encode(200, found)
+        if (discovered := self._discovery(request.path, request.headers.get("Accept"))) is not None:
+            return encode(200, discovered)
         if (match := PATH.fullmatch(request.path)) is None:
             raise StatusError(404, "the server could not find the requested resource")
         part: dict[str, str] = {name: value or "" for name, value in match.groupdict().items()}
@@ -216,8 +216,8 @@ class Routes:
             ]
             for version in versions
         }
-        found = [{"version": version, "resources": each} for version, each in resources.items()]
-        return {"metadata": {"name": group}, "versions": found}
+        served = [{"version": version, "resources": each} for version, each in resources.items()]
+        return {"metadata": {"name": group}, "versions": served}
 
 
 def encode(code: int, object: JsonObject) -> web.Response:

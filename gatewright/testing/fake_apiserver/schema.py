@@ -111,5 +111,5 @@ def members(value: JsonObject, schema: JsonObject, path: str) -> Iterator[tuple[
             yield f"{path}.{name}".lstrip("."), "Required value"
     others = schema.get("additionalProperties")
     for name, item in value.items():
-        known = schema.get("properties", {}).get(name, others if isinstance(others, dict) else {})
-        yield from faults(item, known, f"{path}.{name}".lstrip("."))
+        member = schema.get("properties", {}).get(name, others if isinstance(others, dict) else {})
+        yield from faults(item, member, f"{path}.{name}".lstrip("."))

@@ -34,8 +34,8 @@ def label_test(requirement: str) -> Matches:
 
 def label_requirement(requirement: str) -> tuple[str, str, set[str]]:
     """Return the label, the operator and the values of a requirement in its short notation."""
-    if found := SET.match(requirement):
-        name, how, listed = found.groups()
+    if match := SET.match(requirement):
+        name, how, listed = match.groups()
         values = {value.strip() for value in listed.split(",")}
         return name, "In" if how == "in" else "NotIn", values
     name, sign, value = operator(requirement)
@@ -49,8 +49,8 @@ def label_requirement(requirement: str) -> tuple[str, str, set[str]]:
 def field_test(definition: ServedResource, requirement: str) -> Matches:
     """Return the test of one requirement on fields; only selectable fields are allowed."""
     name, sign, value = operator(requirement)
-    known = {"metadata.name", "metadata.namespace", *definition.selectable}
-    if not sign or name not in known:
+    selectable = {"metadata.name", "metadata.namespace", *definition.selectable}
+    if not sign or name not in selectable:
         raise StatusError(400, f"field label not supported: {name}")
     equal = sign != "!="
     return lambda each: (str(at(each, name) or "") == value) == equal
@@ -58,8 +58,8 @@ def field_test(definition: ServedResource, requirement: str) -> Matches:
 
 def operator(requirement: str) -> tuple[str, str, str]:
     """Return the name, the operator ("" if there is none) and the value of a requirement."""
-    found = re.match(r"^([^=!]+)(!=|==|=)(.*)$", requirement)
-    return (found[1].strip(), found[2], found[3].strip()) if found else (requirement, "", "")
+    match = re.match(r"^([^=!]+)(!=|==|=)(.*)$", requirement)
+    return (match[1].strip(), match[2], match[3].strip()) if match else (requirement, "", "")
 
 
 def labels_of(object: JsonObject) -> dict[str, str]:

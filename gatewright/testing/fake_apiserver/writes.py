@@ -58,10 +58,10 @@ class Writes:
 
     def existing(self, write: WriteRequest) -> JsonObject:
         """Return the stored object of a write."""
-        found = self._storage.get(write.kind.bucket, write.key)
-        if found is None:
+        stored = self._storage.get(write.kind.bucket, write.key)
+        if stored is None:
             raise not_found(write.kind.resource.plural, write.name)
-        return found
+        return stored
 
     def create(
         self, write: WriteRequest, object: JsonObject, *, applied: bool = False
@@ -241,10 +241,10 @@ class Writes:
         return self._store(kind, write.key, new)
 
     def _check_namespace(self, plural: str, name: str, namespace: str) -> None:
-        found = self._storage.get(NAMESPACES, ("", namespace))
-        if found is None:
+        stored = self._storage.get(NAMESPACES, ("", namespace))
+        if stored is None:
             raise not_found("namespaces", namespace)
-        if "deletionTimestamp" in found["metadata"]:
+        if "deletionTimestamp" in stored["metadata"]:
             raise terminating(plural, name, namespace)
 
     def _check_definition(self, resource: Resource, name: str) -> None:
