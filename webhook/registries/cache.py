@@ -151,9 +151,9 @@ class ImageLookUps:
             answer, seconds = str(error) or slow, REFUSAL_SECONDS
             self._metrics.lookups.labels("failed").inc()
             self._metrics.failures.labels(host).inc()
-            known, *_ = self._known.get(reference, (None,))
-            if isinstance(known, Attached):  # what was read of a digest stays true
-                answer, seconds = known, FOR_GOOD
+            cached, *_ = self._known.get(reference, (None,))
+            if isinstance(cached, Attached):  # what was read of a digest stays true
+                answer, seconds = cached, FOR_GOOD
         now = time.monotonic()
         self._forget(reference)
         self._known[reference] = answer, now, now + seconds

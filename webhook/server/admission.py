@@ -126,15 +126,15 @@ class AdmissionHandler:
         route = exchange.route
         # compiling a policy object is slow
         is_short = is_light(body) and not requirements.takes_long and about.group != POLICY_GROUP
-        known, images = NOTHING, None
+        data, images = NOTHING, None
         if needs := requirements.needs:
             seconds = min(LOOK_UP_SECONDS, route.seconds / 2)
-            known = await looked_up(self._look_ups, about, needs, seconds)
-            is_short = is_short and size_of(known) <= MAX_LIGHT_KNOWN
+            data = await looked_up(self._look_ups, about, needs, seconds)
+            is_short = is_short and size_of(data) <= MAX_LIGHT_KNOWN
             if self._images is not None:
                 images = self._images.of_review(needs, Asker(about.namespace, about.dry_run))
         if images is not None:
-            known = {**known, **images.looked_up}
+            data = {**data, **images.looked_up}
         while True:
             verdict, answer = await self._turns.run(
                 (exchange.address, about.namespace),
@@ -142,7 +142,7 @@ class AdmissionHandler:
                 _judge,
                 judge,
                 about,
-                known,
+                data,
                 is_short=is_short,
             )
             if images is None:
@@ -161,9 +161,9 @@ def _convert(body: bytes) -> bytes:
 
 
 def _judge(
-    judge: Callable[[Request], Verdict], about: Attributes, known: Mapping[str, Any]
+    judge: Callable[[Request], Verdict], about: Attributes, data: Mapping[str, Any]
 ) -> tuple[Verdict, bytes]:
-    request = review.request(about, known)
+    request = review.request(about, data)
     verdict = judge(request)
     answer = review.answer(request, verdict)
     # breaks the cycle of request and records, so that no garbage collection is needed

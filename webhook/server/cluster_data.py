@@ -125,12 +125,12 @@ class LookUps:
         """Return the optional resources that the API server serves, from a recent answer."""
         if time.monotonic() >= self._ask_again:
             answers = await asyncio.gather(*map(self._client.serves, self._optional))
-            found = (
+            resources = (
                 resource
                 for resource, is_served in zip(self._optional, answers, strict=True)
                 if is_served
             )
-            self._served = frozenset((each.group, each.plural) for each in found)
+            self._served = frozenset((each.group, each.plural) for each in resources)
             self._ask_again = time.monotonic() + A_MOMENT
         return self._served
 
@@ -148,15 +148,15 @@ class LookUps:
         api_version = f"{about.group}/{about.version}"
         if root_type(api_version.lstrip("/"), about.kind):
             return CustomTypes
-        known = self._schemas.get(api_version)
-        if known is None or time.monotonic() >= known[0]:
+        cached = self._schemas.get(api_version)
+        if cached is None or time.monotonic() >= cached[0]:
             types = await self._read_types([api_version])
-            known = self._schemas[api_version] = time.monotonic() + A_MINUTE, types
-        return lambda: known[1]
+            cached = self._schemas[api_version] = time.monotonic() + A_MINUTE, types
+        return lambda: cached[1]
 
     async def _read_types(self, api_versions: Collection[str]) -> CustomTypes:
-        found = await self._client.schemas(api_versions)
-        return await asyncio.to_thread(CustomTypes.of_openapi, found)
+        documents = await self._client.schemas(api_versions)
+        return await asyncio.to_thread(CustomTypes.of_openapi, documents)
 
     async def objects(self, name: str, about: Attributes) -> Iterable[JsonObject]:
         """Return the objects of a look-up, from watches, or by a list until these are synced.

@@ -144,16 +144,16 @@ class PolicyObjects:
 
     def _take_changes(self) -> dict[ObjectId, Entry | None]:
         """Return the objects that changed, except in status, since the last call; None: deleted."""
-        found: dict[ObjectId, Entry | None] = {}
+        newest: dict[ObjectId, Entry | None] = {}
         for _ in range(len(self._touched)):
             id = self._touched.popleft()
             entry = self._by_resource[id[0]].entry(id[1])
             version = None if entry is None else (entry.uid, entry.generation)
             if self._versions.get(id) != version:
-                found[id] = entry
+                newest[id] = entry
                 if version is not None:
                     self._versions[id] = version
-        return found
+        return newest
 
     def in_force(self, new: ObjectId | None = None, bound: BoundPolicy | None = None) -> PolicySet:
         """Return all valid objects, by kind and name; a `new` one replaces its old version."""
@@ -188,13 +188,13 @@ class PolicyObjects:
 
     def _possible_now(self, changed: Collection[ObjectId]) -> list[ObjectId]:
         """Return the objects with a conflict that may be gone, since others changed."""
-        found = []
+        possible = []
         for id, problem in self.problems.items():
             if not isinstance(problem, ConflictingPoliciesError) or id in changed:
                 continue
             if not isinstance(problem, NoRoomError) or self._has_room(id, problem.size):
-                found.append(id)
-        return found
+                possible.append(id)
+        return possible
 
     def _put_in_force(
         self, id: ObjectId, entry: Entry, check: Callable[[BoundPolicy, PolicySet], None]

@@ -23,7 +23,7 @@ async def looked_up(
 
     The engine turns a missing one into an error outcome.
     """
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     deadline = None
     for name in needs & look_ups.keys():
         try:
@@ -32,9 +32,9 @@ async def looked_up(
                 deadline = deadline or asyncio.get_running_loop().time() + seconds
                 async with asyncio.timeout_at(deadline):
                     answer = await answer
-            found[name] = answer
+            answers[name] = answer
         except (ApiError, TimeoutError) as error:
             reason = str(error) or "no answer in time"
             fields = {"fields": fields_of(about)}
             log.warning("%s: look-up failed: %s", name, reason, extra=fields)
-    return found
+    return answers

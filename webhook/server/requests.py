@@ -49,8 +49,8 @@ def route_of(raw_path: str) -> Route | None:
 
 def _seconds(raw_path: str) -> float:
     """Return the time limit of `?timeout=3s`, reduced by the time for sending the answer."""
-    found = TIMEOUT.search(raw_path)
-    seconds = float(found[1]) if found else 0.0
+    match = TIMEOUT.search(raw_path)
+    seconds = float(match[1]) if match else 0.0
     return min(seconds or DEFAULT_SECONDS, MAX_SECONDS) * DEADLINE_SHARE
 
 

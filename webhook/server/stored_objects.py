@@ -35,6 +35,6 @@ def _summary(shape: Callable[[JsonObject, str], JsonObject], raw: bytes) -> Json
     return shape(orjson.loads(raw), "")
 
 
-def size_of(known: Mapping[str, Any]) -> int:
+def size_of(data: Mapping[str, Any]) -> int:
     """Return the total size of stored objects among the look-ups."""
-    return sum(each.size for each in known.values() if isinstance(each, StoredObjects))
+    return sum(each.size for each in data.values() if isinstance(each, StoredObjects))

@@ -151,8 +151,8 @@ def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, dat
     for end in (client, server, client):
         with suppress(ssl.SSLWantReadError):
             end.do_handshake()
-    found = client.getpeercert() or {}
-    seconds = (ssl.cert_time_to_seconds(str(found[name])) for name in ("notBefore", "notAfter"))
+    peer = client.getpeercert() or {}
+    seconds = (ssl.cert_time_to_seconds(str(peer[name])) for name in ("notBefore", "notAfter"))
     begins, ends = (datetime.fromtimestamp(each, UTC) for each in seconds)
     return begins, ends
 
