@@ -78,8 +78,8 @@ ADMISSION = Environment(
 
 def with_variable(environment: Environment, name: str, type_: Type) -> Environment:
     """Return an environment where expressions can also name `variables.<name>`."""
-    known = {**environment.objects.get(VARIABLES, {}), name: type_}
-    return replace(environment, objects={**environment.objects, VARIABLES: known})
+    variables = {**environment.objects.get(VARIABLES, {}), name: type_}
+    return replace(environment, objects={**environment.objects, VARIABLES: variables})
 
 
 def without_params(environment: Environment) -> Environment:

@@ -30,15 +30,15 @@ def path_of(base: Code, path: list[str]) -> Code:
     """Return the selection of one field after the other."""
 
     def select_path(frame: Frame) -> Any:
-        found = first = base(frame)
+        value = first = base(frame)
         try:
             for name in path:
-                found = found[name]
+                value = value[name]
         except (KeyError, TypeError):
             for name in path:  # the slow path, for all of CEL's types and errors
                 first = field(first, name)
             return first
-        return found
+        return value
 
     return select_path
 
@@ -47,8 +47,8 @@ def test(base: Code, name: str) -> Code:
     """Return `has()` of a field."""
 
     def test_field(frame: Frame) -> bool:
-        found = base(frame)
-        return name in found if type(found) is dict else optional_index(found, name) is not NONE
+        value = base(frame)
+        return name in value if type(value) is dict else optional_index(value, name) is not NONE
 
     return test_field
 
@@ -90,16 +90,16 @@ def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
     """Return the closure of a map; an optional entry without a value is left out."""
 
     def build_map(frame: Frame) -> dict[Any, Any]:
-        found = {}
+        built = {}
         for key, value, optional in entries:
             name, given = key(frame), _present(value(frame), optional)
             if type(name) not in KEYS:
                 raise EvaluationError(f"unsupported key type: {type_name(name)}")
-            if name in found:
+            if name in built:
                 raise EvaluationError(f"failed with repeated key: {brief(name)}")
             if given:
-                found[name] = given[0]
-        return found
+                built[name] = given[0]
+        return built
 
     return build_map
 

@@ -76,8 +76,8 @@ class Compiler:
 
     def _variable(self, node: Ident) -> Typed:
         if node.name not in self.scope:
-            known = did_you_mean(node.name, self.scope)
-            self.fail(node, f"undeclared reference to '{node.name}'{known}")
+            hint = did_you_mean(node.name, self.scope)
+            self.fail(node, f"undeclared reference to '{node.name}'{hint}")
         type_, slot = self.scope[node.name]
         return type_, lambda frame: frame[slot]
 
@@ -101,8 +101,8 @@ class Compiler:
         if fields is not None:
             if field not in fields:
                 object = operand.name.rpartition(".")[2]
-                known = did_you_mean(field, fields)
-                text = f"undefined field '{field}' of '{object}'{known}"
+                hint = did_you_mean(field, fields)
+                text = f"undefined field '{field}' of '{object}'{hint}"
                 self.undefined.append(UndefinedFieldError(self.source, node.at, text))
             return fields.get(field, DYN)
         if not operand.may_be("map") and not operand.name.startswith("Object"):
@@ -120,8 +120,8 @@ class Compiler:
             return self._has(node.args[0])
         elif node.function == "_?._":
             return self._optional_field(*node.args)
-        known = FUNCTIONS.get(node.function)
-        if known is None:
+        function = FUNCTIONS.get(node.function)
+        if function is None:
             similar = get_close_matches(node.function, FUNCTIONS, n=1)
             hint = f'; did you mean "{similar[0]}()"?' if similar else ""
             self.fail(node, f"undeclared reference to '{node.function}()'{hint}")
@@ -130,9 +130,9 @@ class Compiler:
         self.nodes += 1  # a call takes about twice as long as another node
         types, codes = self._each(operands)
         self.homogeneous = homogeneous
-        result = self._result(node, [version.signature for version in known.versions], types, {})
+        result = self._result(node, [version.signature for version in function.versions], types, {})
         self._try_constants(node.function, operands)
-        return result, known.code(codes)
+        return result, function.code(codes)
 
     def _try_constants(self, function: str, operands: list[Node]) -> None:
         if fault := fault_of_constant(function, operands, self.types):
@@ -147,13 +147,13 @@ class Compiler:
     ) -> Type:
         is_member = node.target is not None
         of_form = [each for each in signatures if each.is_member is is_member]
-        found = result_type(of_form, types, bound)
-        if found is None:
+        result = result_type(of_form, types, bound)
+        if result is None:
             takes = sorted({each.takes for each in signatures})
             hint = f"; it takes {' or '.join(takes)}" if len(takes) <= 4 else ""
             call = f"'{node.function}' applied to '{format_arguments(types, is_member=is_member)}'"
             self.fail(node, f"found no matching overload for {call}{hint}")
-        return found
+        return result
 
     def _has(self, node: Node) -> Typed:
         if not isinstance(node, Select):
@@ -166,9 +166,11 @@ class Compiler:
     def _optional_field(self, operand: Node, field: Node) -> Typed:
         assert isinstance(field, Literal)
         type_, code = self.compile(operand)
-        found = self._field(field, type_, field.value)
-        found = found if type_.name == "optional_type" else Type("optional_type", (found,))
-        return found, FUNCTIONS["_[?_]"].code([code, closures.constant(field.value)])
+        field_type = self._field(field, type_, field.value)
+        field_type = (
+            field_type if type_.name == "optional_type" else Type("optional_type", (field_type,))
+        )
+        return field_type, FUNCTIONS["_[?_]"].code([code, closures.constant(field.value)])
 
     def _macro(self, node: Call, target: Node, macro: Macro) -> Typed:
         names = []
@@ -234,12 +236,12 @@ class Compiler:
             return Type(node.name), code
         return Type("map", (self._aggregate(node, keys), self._aggregate(node, types))), code
 
-    def _struct_field(self, struct: str, key: Node, found: Type) -> None:
+    def _struct_field(self, struct: str, key: Node, given: Type) -> None:
         assert isinstance(key, Literal)
-        if struct != "JSONPatch" and found.name.startswith("Object"):
+        if struct != "JSONPatch" and given.name.startswith("Object"):
             wanted = Type(f"{struct}.{key.value}")
         else:
             wanted = self._field(key, Type(struct), key.value)
-        if not assignable(wanted, found, {}):
+        if not assignable(wanted, given, {}):
             text = f"expected type of field '{key.value}' is '{wanted}'"
-            self.fail(key, f"{text} but provided type is '{found}'")
+            self.fail(key, f"{text} but provided type is '{given}'")

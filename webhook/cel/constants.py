@@ -25,8 +25,10 @@ def fault_of_constant(
         return None
     if function == "format":
         items = operands[1].items if isinstance(operands[1], ListNode) else None
-        known = None if items is None else [list(_within(each, types)) for each, _ in items]
-        error = fault(check_format, constant.value, known)
+        types_of_items = (
+            None if items is None else [list(_within(each, types)) for each, _ in items]
+        )
+        error = fault(check_format, constant.value, types_of_items)
     else:
         error = fault(FUNCTIONS[function], Meter(), *[""] * position, constant.value)
     return None if error is None else (constant, error)

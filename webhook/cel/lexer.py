@@ -52,7 +52,7 @@ def tokens(source: str) -> list[Token]:
         )
     if surrogate := _SURROGATE.search(source):
         raise CompileError(source, surrogate.start(), "syntax error: half of a surrogate pair")
-    found, at = [], 0
+    lexed, at = [], 0
     while at < len(source):
         match = _TOKEN.match(source, at)
         if match is None or (
@@ -61,14 +61,14 @@ def tokens(source: str) -> list[Token]:
             raise CompileError(source, at, f"syntax error: unexpected character {source[at]!r}")
         sort, text = str(match.lastgroup), match.group()
         if read := _VALUES.get(sort):
-            found.append(Token("literal", at, text, read(match)))
+            lexed.append(Token("literal", at, text, read(match)))
         elif text in _CONSTANTS:
-            found.append(Token("literal", at, text, _CONSTANTS[text]))
+            lexed.append(Token("literal", at, text, _CONSTANTS[text]))
         elif sort != "space":
             is_mark = sort == "mark" or text == "in"
-            found.append(Token(text if is_mark else sort, at, match.group(sort)))
+            lexed.append(Token(text if is_mark else sort, at, match.group(sort)))
         at = match.end()
-    return [*found, Token("end", len(source), "end of expression")]
+    return [*lexed, Token("end", len(source), "end of expression")]
 
 
 def _integer(match: re.Match[str]) -> int:

@@ -89,14 +89,14 @@ def _map(rounds: Rounds, body: Code, frame: Frame) -> list[Any]:
 
 
 def _merge(rounds: Rounds, body: Code, frame: Frame) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for _ in rounds:
         for key, value in _entries(body(frame)):
             frame[0].charge(4)
-            if key in found:
+            if key in entries:
                 raise EvaluationError(f"insert failed: key {brief(key)} already exists")
-            found[key] = value
-    return found
+            entries[key] = value
+    return entries
 
 
 _OF_ALL: Rows = (

@@ -43,10 +43,10 @@ class Environment(Declarations):
         compiler = Compiler(source, self)
         errors = compiler.undefined
         try:
-            found, code = compiler.compile(parse(source))
-            if results and str(found) not in results and not errors:
-                text = f"must evaluate to {' or '.join(results)} but got {found}"
-                if str(found) == "dyn" and results == ("bool",):
+            result, code = compiler.compile(parse(source))
+            if results and str(result) not in results and not errors:
+                text = f"must evaluate to {' or '.join(results)} but got {result}"
+                if str(result) == "dyn" and results == ("bool",):
                     text += ", whose type is known only when it runs; compare it: (…) == true"
                 raise CompileError(source, 0, text)
         except RecursionError:
@@ -58,7 +58,7 @@ class Environment(Declarations):
             first.also = tuple(others)
             raise first
         blanks = (None,) * (compiler.size - len(self.variables) - 1)
-        return Program(source, found, code, compiler.nodes, blanks)
+        return Program(source, result, code, compiler.nodes, blanks)
 
     def activation(self, values: Mapping[str, Any], meter: Meter | None = None) -> Frame:
         """Return a frame with the meter and the values of the variables.
@@ -80,12 +80,12 @@ class Variables(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name not in self.errors:
             try:
-                found = self[name] = self.programs[name].evaluate(self.activation)
+                value = self[name] = self.programs[name].evaluate(self.activation)
             except BudgetError:
                 raise
             except CelError as error:
                 text = f'composited variable "{name}" fails to evaluate: {error}'
                 self.errors[name] = EvaluationError(text)
             else:
-                return found
+                return value
         raise self.errors[name].with_traceback(None)

@@ -139,27 +139,27 @@ def format_arguments(types: Sequence[Type], *, is_member: bool) -> str:
     return f"{types[0]}.({shown})" if is_member else f"({shown})"
 
 
-def assignable(declared: Type, found: Type, bound: dict[str, Type]) -> bool:
-    """Return whether `found` is assignable to `declared`; binds type parameters."""
+def assignable(declared: Type, actual: Type, bound: dict[str, Type]) -> bool:
+    """Return whether `actual` is assignable to `declared`; binds type parameters."""
     if declared.is_parameter:
-        known = bound.setdefault(declared.name, found)
-        if not assignable(known, found, bound) and not assignable(found, known, bound):
+        earlier = bound.setdefault(declared.name, actual)
+        if not assignable(earlier, actual, bound) and not assignable(actual, earlier, bound):
             return False
-        if found == DYN or _is_unknown(known) or not assignable(known, found, bound):
-            bound[declared.name] = found
+        if actual == DYN or _is_unknown(earlier) or not assignable(earlier, actual, bound):
+            bound[declared.name] = actual
         return True
-    if {declared.name, found.name} & {"dyn", "unknown"} or found.is_parameter:
+    if {declared.name, actual.name} & {"dyn", "unknown"} or actual.is_parameter:
         return True
-    if found.name == "null_type" and (declared.name == "optional_type" or "." in declared.name):
+    if actual.name == "null_type" and (declared.name == "optional_type" or "." in declared.name):
         return True
-    if declared.name == found.name == "type":
+    if declared.name == actual.name == "type":
         return True
     return (
-        declared.name == found.name
-        and len(declared.params) == len(found.params)
+        declared.name == actual.name
+        and len(declared.params) == len(actual.params)
         and all(
             assignable(inner, given, bound)
-            for inner, given in zip(declared.params, found.params, strict=True)
+            for inner, given in zip(declared.params, actual.params, strict=True)
         )
     )
 
@@ -173,11 +173,11 @@ def result_type(
     """
     results = []
     for signature in signatures:
-        declared, known = signature.types(len(types)), dict(bound)
+        declared, bindings = signature.types(len(types)), dict(bound)
         if declared is not None and all(
-            assignable(*pair, known) for pair in zip(declared, types, strict=True)
+            assignable(*pair, bindings) for pair in zip(declared, types, strict=True)
         ):
-            results.append(_substitute(signature.result, known))
+            results.append(_substitute(signature.result, bindings))
     if not results:
         return None
     same = all(each == results[0] for each in results)

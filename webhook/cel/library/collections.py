@@ -86,18 +86,18 @@ def _slicing(items: list[Any], start: int, end: int) -> int:
 def _flatten(meter: Meter, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
-    found: list[Any] = []
-    _flatten_into(meter, found, items, depth)
-    return found
+    flat: list[Any] = []
+    _flatten_into(meter, flat, items, depth)
+    return flat
 
 
-def _flatten_into(meter: Meter, found: list[Any], items: list[Any], depth: int) -> None:
+def _flatten_into(meter: Meter, flat: list[Any], items: list[Any], depth: int) -> None:
     meter.charge(len(items))
     for item in items:
         if depth and type(item) is list:
-            _flatten_into(meter, found, item, depth - 1)
+            _flatten_into(meter, flat, item, depth - 1)
         else:
-            found.append(item)
+            flat.append(item)
 
 
 def _has(meter: Meter, items: list[Any], sought: Any) -> bool:
@@ -110,12 +110,12 @@ def _sort(meter: Meter, items: list[Any]) -> list[Any]:
 
 
 def _distinct(meter: Meter, items: list[Any]) -> list[Any]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for item in items:
         meter.charge(4)
-        if not _has(meter, found, item):
-            found.append(item)
-    return found
+        if not _has(meter, distinct, item):
+            distinct.append(item)
+    return distinct
 
 
 def _contains(meter: Meter, items: list[Any], sought: Iterable[Any]) -> bool:
@@ -153,10 +153,10 @@ def _or(optional: Code, other: Code, *, is_value: bool = False) -> Code:
     """
 
     def choose(frame: Frame) -> Any:
-        found = optional(frame)
-        if found is NONE:
+        chosen = optional(frame)
+        if chosen is NONE:
             return other(frame)
-        return found.value if is_value and type(found) is Optional else found
+        return chosen.value if is_value and type(chosen) is Optional else chosen
 
     return choose
 

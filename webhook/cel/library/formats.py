@@ -30,8 +30,8 @@ class FormatRule:
     def __call__(self, text: str) -> list[str]:
         """Return the errors of a text."""
         is_long = len(text.encode()) > self.longest
-        found = [f"must be no more than {self.longest} bytes"] if is_long else []
-        return found if _is(self.pattern, text) else [*found, self.error]
+        errors = [f"must be no more than {self.longest} bytes"] if is_long else []
+        return errors if _is(self.pattern, text) else [*errors, self.error]
 
 
 _LOWER = "must consist of lower case alphanumeric characters"
@@ -83,10 +83,10 @@ def _qualified_name(text: str) -> list[str]:
     if "/" in prefix:
         form = f"a valid label key {NAME_PART.error}"
         return [f"{form} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    found = [f"prefix part {each}" for each in SUBDOMAIN(prefix)] if prefix else []
-    found += ["prefix part must be non-empty"] if slash and not prefix else []
-    found += [] if name else ["name part must be non-empty"]
-    return found + [f"name part {each}" for each in NAME_PART(name)]
+    errors = [f"prefix part {each}" for each in SUBDOMAIN(prefix)] if prefix else []
+    errors += ["prefix part must be non-empty"] if slash and not prefix else []
+    errors += [] if name else ["name part must be non-empty"]
+    return errors + [f"name part {each}" for each in NAME_PART(name)]
 
 
 def _allow_dash(validate: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
@@ -126,8 +126,8 @@ NAMES[Format] = _OF = "kubernetes.NamedFormat"
 
 
 def _validate(form: Format, text: str) -> Optional:
-    found = FORMATS[form](text)
-    return Optional(found) if found else NONE
+    errors = FORMATS[form](text)
+    return Optional(errors) if errors else NONE
 
 
 declare(

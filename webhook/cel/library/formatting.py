@@ -82,8 +82,10 @@ def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, A
                 "was given string"
             )
         number = float(value)
-        found = write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
-        return found.rjust(precision) if name == "scientific" else found
+        written = (
+            write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
+        )
+        return written.rjust(precision) if name == "scientific" else written
 
     return write_value
 

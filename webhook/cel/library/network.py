@@ -25,31 +25,31 @@ NAMES |= dict.fromkeys((IPv4Interface, IPv6Interface), "net.CIDR")
 def parse_ip(text: str) -> IPAddress:
     """Parse an IP address."""
     try:
-        found = ipaddress.ip_address(text)
+        parsed = ipaddress.ip_address(text)
     except ValueError:
         raise EvaluationError(
             f'IP Address "{text}" {_CONVERSION}: {_unparsed_message(text)}'
         ) from None
     if "%" in text:
         raise EvaluationError(f'IP address "{text}" with zone value is not allowed')
-    if _is_mapped(found):
+    if _is_mapped(parsed):
         raise EvaluationError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
-    return found
+    return parsed
 
 
 def parse_cidr(text: str) -> Prefix:
     """Parse a CIDR prefix."""
     address, slash, bits = text.rpartition("/")
-    failed, found = f"network address {_CONVERSION}", None
+    failed, parsed = f"network address {_CONVERSION}", None
     with suppress(ValueError):
-        found = ipaddress.ip_address(address)
-    if found is None:
+        parsed = ipaddress.ip_address(address)
+    if parsed is None:
         why = _unparsed_message(address) if slash else "no '/'"
     elif not _BITS.fullmatch(bits):
         why = f'bad bits after slash: "{bits}"'
-    elif int(bits) > found.max_prefixlen or "%" in text:
+    elif int(bits) > parsed.max_prefixlen or "%" in text:
         why = "prefix length out of range"
-    elif _is_mapped(found):
+    elif _is_mapped(parsed):
         raise EvaluationError(f'{failed}: IPv4-mapped IPv6 address "{text}" is not allowed')
     else:
         return ipaddress.ip_interface(text)

@@ -34,8 +34,8 @@ def _exact(
 def _divide(one: int, two: int) -> int:
     if not two:
         raise EvaluationError("division by zero")
-    found = abs(int(one)) // abs(int(two))
-    return check_range(type(one), found if (one < 0) == (two < 0) else -found)
+    quotient = abs(int(one)) // abs(int(two))
+    return check_range(type(one), quotient if (one < 0) == (two < 0) else -quotient)
 
 
 def _divide_double(one: float, two: float) -> float:
@@ -50,8 +50,8 @@ def _remainder(one: int, two: int) -> int:
         raise EvaluationError("modulus by zero")
     if one == MIN_INT and two == -1:
         raise EvaluationError("integer overflow")
-    found = abs(int(one)) % abs(int(two))
-    return type(one)(-found if one < 0 else found)
+    remainder = abs(int(one)) % abs(int(two))
+    return type(one)(-remainder if one < 0 else remainder)
 
 
 def _in(meter: Meter, item: Any, items: list[Any]) -> bool:

@@ -24,12 +24,12 @@ NAMES[ExactQuantity] = _OF = "kubernetes.Quantity"
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> ExactQuantity:
     """Parse a quantity. Raises EvaluationError if it is invalid."""
-    found = parse_exact(text)
-    if found is None:
+    quantity = parse_exact(text)
+    if quantity is None:
         raise EvaluationError(
             "unable to parse quantity's suffix" if _LIKE.fullmatch(text) else _FORM
         )
-    return found
+    return quantity
 
 
 def _sum(one: ExactQuantity, two: ExactQuantity | int, sign: int = 1) -> ExactQuantity:

@@ -70,8 +70,8 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 def _replace(meter: Meter, text: str, old: str, new: str, count: int = -1) -> str:
     meter.charge(3 * searching(text, old))
-    found = text.count(old)
-    inserted = (min(found, count) if count >= 0 else found) * (8 + len(new))
+    matches = text.count(old)
+    inserted = (min(matches, count) if count >= 0 else matches) * (8 + len(new))
     meter.charge(len(text) + inserted >> COPIED)
     return text.replace(old, new, max(count, -1))
 
@@ -108,9 +108,9 @@ def compile_pattern(meter: Meter, pattern: str) -> tuple[Any, int]:
 
     Raises EvaluationError if it is invalid or too large. Charges for compiling a new one.
     """
-    found = _COMPILED.get(pattern)
-    if found is not None:
-        return found
+    compiled = _COMPILED.get(pattern)
+    if compiled is not None:
+        return compiled
     if len(pattern) > MAX_PATTERN:
         raise EvaluationError(
             f"regular expression of {len(pattern)} characters; at most {MAX_PATTERN} are allowed"
@@ -123,9 +123,9 @@ def compile_pattern(meter: Meter, pattern: str) -> tuple[Any, int]:
         raise EvaluationError(f"error parsing regexp: {error}") from None
     if len(_COMPILED) >= MAX_COMPILED:
         _COMPILED.clear()
-    found = _COMPILED[pattern] = program, program.programsize
-    meter.charge(found[1])
-    return found
+    compiled = _COMPILED[pattern] = program, program.programsize
+    meter.charge(compiled[1])
+    return compiled
 
 
 def _program(meter: Meter, text: bytes, pattern: str) -> Any:
@@ -152,7 +152,7 @@ def _find(meter: Meter, text: str, pattern: str) -> str:
 
 
 def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[str]:
-    found: list[str] = []
+    matches: list[str] = []
     searched, end = _encode(meter, text), -1
     _, size = compile_pattern(meter, pattern)
     for match in _program(meter, searched, pattern).finditer(searched) if count else ():
@@ -163,10 +163,10 @@ def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[st
             continue  # an empty match within a character
         before, end = end, match.end()
         if (start, end) != (before, before):  # an empty match next to another is skipped
-            found.append(match.group().decode())
-        if len(found) == count:
+            matches.append(match.group().decode())
+        if len(matches) == count:
             break
-    return found
+    return matches
 
 
 def _searching_backwards(text: str, part: str, start: int | None = None) -> int:
