@@ -123,16 +123,16 @@ class Audit:
         began = time.monotonic()
         lister = Lister(self._client, self._limit, self._namespaces)
         judge = await self._judge(engine, lister, now)
-        found, number = await self._find_violating(judge, lister)
+        violators, number = await self._find_violating(judge, lister)
         for resource, error in lister.unread.items():
             log.warning("%s cannot be audited: %s", resource.plural, error)
-        self.totals = totals(judge.engine, found, number)
-        self._metrics.set_violations(found.violations, number)
+        self.totals = totals(judge.engine, violators, number)
+        self._metrics.set_violations(violators.violations, number)
         self._on_judged()
-        written = await self._report(found, lister, now)
+        written = await self._report(violators, lister, now)
         seconds = time.monotonic() - began
         self._metrics.record_end(seconds, None if lister.unread or written is None else self._now())
-        fields = {"objects": number, "violating": found.number, "seconds": round(seconds, 1)}
+        fields = {"objects": number, "violating": violators.number, "seconds": round(seconds, 1)}
         if written is not None:
             fields |= {"applied": len(written.apply), "deleted": len(written.delete)}
         log.info("audit finished", extra={"fields": fields})
@@ -144,7 +144,7 @@ class Audit:
         Raises ApiError if a look-up of policies cannot be listed, since they could not decide then.
         """
         # Before Kubernetes' own policies, which have no look-ups and may be unreadable.
-        known = await look_up(lister, engine)
+        data = await look_up(lister, engine)
         if lister.unread:
             raise next(iter(lister.unread.values()))
         if self._kubernetes:
@@ -155,12 +155,12 @@ class Audit:
             engine = join_policies(engine, (policy for each in natives for policy in each.policies))
         # In a thread: the first engine of thousands of policies takes a second, later ones use it.
         self._counting = await asyncio.to_thread(engine.counting_exceptions, self._counting)
-        return await asyncio.to_thread(ObjectJudge, self._counting, known, now)
+        return await asyncio.to_thread(ObjectJudge, self._counting, data, now)
 
     async def _find_violating(self, judge: ObjectJudge, lister: Lister) -> tuple[Violators, int]:
         """Return the objects with violations, and how many were judged."""
         policies = {each.title: each for each in judge.engine.policies}
-        found = Violators()
+        violators = Violators()
         covers = Counter[str]()
         number = 0
         verifier = ImageVerifier(judge, self._images) if self._images else None
@@ -173,14 +173,14 @@ class Audit:
                 covers.update(outcome.covered)
             judged = results_of(existing_object.object, verdict, policies)
             if judged is not None:
-                found.add(judged)
+                violators.add(judged)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         self.covers = covers
-        return found, number
+        return violators, number
 
     async def _report(
-        self, found: Violators, lister: Lister, now: datetime
+        self, violators: Violators, lister: Lister, now: datetime
     ) -> ReportChanges | None:
         """Bring the reports in the cluster up to date.
 
@@ -198,7 +198,7 @@ class Audit:
                 "no audit reports are written: the CRDs of %s are not installed", self._format
             )
             return None
-        planned = changes(found, stored, {(each.group, each.kind) for each in lister.unread})
+        planned = changes(violators, stored, {(each.group, each.kind) for each in lister.unread})
         there = {each.name for each in stored}
         writes = [
             (
@@ -239,13 +239,15 @@ class Audit:
         await self._limit.send(apply)
 
 
-def totals(engine: Engine, found: Violators, objects: int) -> dict[str, dict[str, int]]:
+def totals(engine: Engine, violators: Violators, objects: int) -> dict[str, dict[str, int]]:
     """Return FIGURES by policy: violations, objects with one, and objects judged."""
     violations = Counter[str]()
-    for (policy, *_), number in found.violations.items():
+    for (policy, *_), number in violators.violations.items():
         violations[policy] += number
     titles = {each.title for each in engine.policies} | violations.keys()
     return {
-        title: dict(zip(FIGURES, (violations[title], found.objects[title], objects), strict=True))
+        title: dict(
+            zip(FIGURES, (violations[title], violators.objects[title], objects), strict=True)
+        )
         for title in titles
     }

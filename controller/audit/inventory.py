@@ -46,31 +46,31 @@ async def existing(
 
 async def look_up(lister: Lister, *engines: Engine) -> Known:
     """Return the namespaces, and the look-ups of policies and planners, except `unread` ones."""
-    known = Known()
+    data = Known()
     async for object in lister.objects(NAMESPACE):
-        known.set_labels(object["metadata"]["name"], object["metadata"].get("labels"), object)
+        data.set_labels(object["metadata"]["name"], object["metadata"].get("labels"), object)
     needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
     for name in sorted(needed & LOOK_UPS.keys()):
         resources = LOOK_UPS[name].resources
         for resource in resources:
             async for object in lister.objects(resource):
-                known.add(object, object["metadata"].get("namespace", ""))
+                data.add(object, object["metadata"].get("namespace", ""))
         if not lister.unread.keys().isdisjoint(resources):
-            known.forget(name)
+            data.forget(name)
     optional = {
         kind.resource
         for engine in engines
         for planner in engine.planners
         for kind in planner.optional
     }
-    known.served = frozenset(
+    data.served = frozenset(
         [
             (resource.group, resource.plural)
             for resource in sorted(optional)
             if await lister.has(resource) and await lister.client.serves(resource)
         ]
     )
-    return known
+    return data
 
 
 def kinds_of(resources: Iterable[Resource]) -> list[Kind]:

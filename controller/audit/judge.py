@@ -78,8 +78,8 @@ class ObjectJudge:
         )
         engine = self.engine.for_owned if is_owned else self.engine
         running = running_digests(object) if (kind.group, kind.kind) == POD else {}
-        known = {**self._known.about(namespace), **images, RUNNING: running, NOW: self._now}
-        return engine.validate(Request(attributes, object, None, known))
+        data = {**self._known.about(namespace), **images, RUNNING: running, NOW: self._now}
+        return engine.validate(Request(attributes, object, None, data))
 
     def owner_answers(self, kind: Kind, object: JsonObject) -> bool:
         """Return whether the owner of an object is judged by the same policies, or plans it."""
@@ -107,23 +107,23 @@ def running_digests(pod: JsonObject) -> dict[str, str]:
 
     Left out is one that has not started, and one whose image was never pulled, but built there.
     """
-    found = dict[str, str]()
+    digests = dict[str, str]()
     for name in CONTAINER_LISTS:
         for container_status in pod.get("status", {}).get(f"{name[:-1]}Statuses") or ():
             # docker's have a prefix: docker-pullable://
             image = try_parse_image(container_status.get("imageID", "").rpartition("://")[2])
             if image is not None and image.digest:
-                found[container_status["name"]] = image.digest
-    return found
+                digests[container_status["name"]] = image.digest
+    return digests
 
 
 def _titles_by_resource(
     policies: Iterable[BoundPolicy],
 ) -> Mapping[tuple[str, str], Set[str]]:
     """Return the policies that judge objects, but none that are owned, by group and plural."""
-    found: dict[tuple[str, str], set[str]] = {}
+    titles: dict[tuple[str, str], set[str]] = {}
     for policy in policies:
         if policy.policy.validate is not None and not policy.policy.judges_owned:
             for resource in {(target.kind.group, target.kind.plural) for _, target in policy.keys}:
-                found.setdefault(resource, set()).add(policy.title)
-    return found
+                titles.setdefault(resource, set()).add(policy.title)
+    return titles

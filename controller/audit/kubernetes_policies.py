@@ -39,14 +39,14 @@ async def kubernetes_policies(lister: Lister, *, is_offline: bool = False) -> li
 
     For a command (`is_offline`), also the mutating ones.
     """
-    found: dict[str, JsonObject] = {}
+    policies: dict[str, JsonObject] = {}
     for resource in (*VALIDATING, *(MUTATING if is_offline else ())):
-        found |= {
+        policies |= {
             title_of(object): object
             async for object in lister.objects(resource)
-            if title_of(object) not in found
+            if title_of(object) not in policies
         }
-    if not found:
+    if not policies:
         return []
     served: dict[tuple[str, str], Resource] = {}
     resources = await lister.client.resources()
@@ -54,7 +54,7 @@ async def kubernetes_policies(lister: Lister, *, is_offline: bool = False) -> li
         served.setdefault(
             (resource.group, resource.kind), resource
         )  # the preferred version comes first
-    documents = [Document.of_object(document_of(each), title) for title, each in found.items()]
+    documents = [Document.of_object(document_of(each), title) for title, each in policies.items()]
     params = {kind: served[kind] for kind in map(_param_kind, documents) if kind in served}
     for resource in params.values():
         documents += [Document.of_object(each) async for each in lister.objects(resource)]

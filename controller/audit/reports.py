@@ -91,8 +91,8 @@ def changes(
     Reports about kinds that could not be listed (`unread`) stay.
     """
     there = {(each.namespace, each.name): each for each in existing}
-    found = {(each.namespace, each.uid) for each in judged.worst}
-    staying = sum(each.about in unread and key not in found for key, each in there.items())
+    violating = {(each.namespace, each.uid) for each in judged.worst}
+    staying = sum(each.about in unread and key not in violating for key, each in there.items())
     kept = judged.worst[: max(judged.max_reports - staying, 0)]
     desired = {(each.namespace, each.uid): each for each in kept}
     if len(kept) < judged.number:
@@ -142,7 +142,7 @@ def report(judged: ObjectResults, format: ReportFormat, now: datetime) -> JsonOb
         "labels": MANAGED,
         "annotations": {HASH: digest(judged)},
     }
-    found: JsonObject = {
+    written: JsonObject = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "metadata": metadata,
@@ -157,13 +157,13 @@ def report(judged: ObjectResults, format: ReportFormat, now: datetime) -> JsonOb
             "uid": judged.uid,
         }
         metadata["ownerReferences"] = [reference]
-        found["scope"] = {**reference, **namespace}
+        written["scope"] = {**reference, **namespace}
     if format == "openreports":
-        found["source"] = SOURCE
-        found["configuration"] = {
+        written["source"] = SOURCE
+        written["configuration"] = {
             "limits": {"maxResults": MAX_RESULTS, "statusFilter": [*REPORTED]}
         }
-    return found
+    return written
 
 
 def with_first_seen(new: JsonObject, old: Mapping[str, Any]) -> JsonObject:

@@ -62,6 +62,6 @@ def _rank(judged: ObjectResults) -> ViolatorRank:
     return worst, judged.namespace, judged.kind, judged.name, judged.uid
 
 
-def _place(value: str, known: Sequence[str]) -> int:
+def _place(value: str, order: Sequence[str]) -> int:
     """Return the place of a value; one that is not known comes last."""
-    return known.index(value) if value in known else len(known)
+    return order.index(value) if value in order else len(order)

@@ -26,13 +26,13 @@ def own_kinds() -> tuple[PlannedKind[Any], ...]:
         importlib.import_module(f"{__name__}.{module.name}")
         for module in pkgutil.iter_modules(__path__)
     ]
-    found = (
+    kinds = (
         value
         for module in modules
         for value in vars(module).values()
         if isinstance(value, PlannedKind)
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(kinds))
 
 
 @cache
@@ -60,7 +60,7 @@ def added_kinds() -> tuple[tuple[str, PlannedKind[Any]], ...]:
     It imports no built-in kind. Installed packages are scanned once, which takes 1 % of the
     controller's start-up time.
     """
-    found = []
+    added = []
     for entry in sorted(
         importlib.metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)
     ):
@@ -71,5 +71,5 @@ def added_kinds() -> tuple[tuple[str, PlannedKind[Any]], ...]:
                 f"{where}: not a PlannedKind; it must name one, such as "
                 "my_package.my_module:MY_KIND"
             )
-        found.append((where, kind))
-    return tuple(found)
+        added.append((where, kind))
+    return tuple(added)

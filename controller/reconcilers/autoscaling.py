@@ -119,9 +119,9 @@ def _condition(scaled: Scaled, stored: JsonObject | None, told: str) -> Conditio
     It changes only with these: not with the measured usage.
     """
     conditions = ((stored or {}).get("status") or {}).get("conditions") or ()
-    found = [of_type(each, conditions) for each in ("AbleToScale", "ScalingActive")]
-    failed = next((each for each in found if each and each["status"] == "False"), None)
-    is_active = failed is None and found[1] is not None
+    able_and_active = [of_type(each, conditions) for each in ("AbleToScale", "ScalingActive")]
+    failed = next((each for each in able_and_active if each and each["status"] == "False"), None)
+    is_active = failed is None and able_and_active[1] is not None
     if failed:
         reason, message = str(failed.get("reason") or "Failed"), _remedy(failed)
     elif is_active:

@@ -51,8 +51,10 @@ def parse_backup(word: JsonObject) -> PodReport | None:
     match word:
         case {"backup": str(name), "bytes": int(size)}:
             server = word.get("server")
-            known = isinstance(server, str) and SERVER.fullmatch(server)
-            return PodReport(f"backup {name}, {size} bytes", name, size, server if known else None)
+            is_server = isinstance(server, str) and SERVER.fullmatch(server)
+            return PodReport(
+                f"backup {name}, {size} bytes", name, size, server if is_server else None
+            )
     return None
 
 

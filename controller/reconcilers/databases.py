@@ -180,9 +180,9 @@ def _is_ready(child: JsonObject | None) -> tuple[bool, str | Problem]:
     return False, message if ready["reason"] in WAITING else Problem(message, ready["reason"])
 
 
-def _parent_field(found: re.Match[str]) -> str:
+def _parent_field(match: re.Match[str]) -> str:
     """Return the parent's field for the PostgreSQL's field at the start of a problem."""
-    return found[1] + POSTGRESQL_ORIGIN.get(found[2], found[2])
+    return match[1] + POSTGRESQL_ORIGIN.get(match[2], match[2])
 
 
 def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:

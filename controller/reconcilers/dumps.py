@@ -49,11 +49,11 @@ def state_of(
             condition = _suspended_condition(name, now)
         return DumpState([condition], without_a_pod(own))
     backup = observed.child(BACKUP, name) or {}
-    found = of_type(BACKED_UP, backup.get("status", {}).get("conditions") or ())
-    if found is None:
+    backed_up = of_type(BACKED_UP, backup.get("status", {}).get("conditions") or ())
+    if backed_up is None:
         return DumpState()
-    message = f"Backup {name}: {found.get('message', '')}"
-    return DumpState([Condition.model_validate({**found, "message": message})])
+    message = f"Backup {name}: {backed_up.get('message', '')}"
+    return DumpState([Condition.model_validate({**backed_up, "message": message})])
 
 
 def _suspended_condition(name: str, now: datetime) -> Condition:

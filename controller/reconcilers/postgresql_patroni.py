@@ -264,8 +264,8 @@ def complete_instances(database: PostgreSQL, observed: Observed) -> list[str]:
 
 def find_endpoints(database: PostgreSQL, observed: Observed, name: str) -> JsonObject | None:
     """Return existing Endpoints of the database."""
-    found = observed.find(ENDPOINTS, "instance", database.name)
-    return next((each for each in found if each["metadata"]["name"] == name), None)
+    endpoints = observed.find(ENDPOINTS, "instance", database.name)
+    return next((each for each in endpoints if each["metadata"]["name"] == name), None)
 
 
 def leftovers(database: PostgreSQL, observed: Observed) -> list[tuple[Resource, JsonObject]]:

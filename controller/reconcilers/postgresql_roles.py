@@ -211,12 +211,12 @@ def _is_expired(database: PostgreSQL, observed: Observed, desired: JsonObject) -
 
 def failure(observed: Observed, desired: JsonObject | None) -> Problem | None:
     """Return why the Job failed."""
-    found = None if desired is None else _condition(observed, desired, "Failed")
-    if desired is None or found is None:
+    failed = None if desired is None else _condition(observed, desired, "Failed")
+    if desired is None or failed is None:
         return None
     name = desired["metadata"]["name"]
     return Problem(
-        f"{found.get('message', '')}: see the log of job/{name}, and delete it to try again",
+        f"{failed.get('message', '')}: see the log of job/{name}, and delete it to try again",
         "JobFailed",
     )
 

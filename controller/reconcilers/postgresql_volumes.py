@@ -34,8 +34,10 @@ def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
 
 def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[JsonObject]:
     """Return the existing claims of the instances or of backups."""
-    found: Sequence[JsonObject] = observed.find(CLAIM, "instance", database.name)
-    matching = [claim for claim in found if claim["metadata"]["labels"].get(COMPONENT) == component]
+    claims: Sequence[JsonObject] = observed.find(CLAIM, "instance", database.name)
+    matching = [
+        claim for claim in claims if claim["metadata"]["labels"].get(COMPONENT) == component
+    ]
     return sorted(matching, key=lambda claim: str(claim["metadata"]["name"]))
 
 

@@ -62,7 +62,7 @@ def plan_rolling(
     Containers that take all its keys get those of `secrets`, too, by the variable's name; a change
     of the references counts as a change of the data.
     """
-    known = (
+    before = (
         _strip_runtime_fields(status)
         if status.config_map_name in (None, name)
         else ConfigMapStatus()
@@ -78,14 +78,14 @@ def plan_rolling(
     annotations = (
         _record_change(stored)
         if is_stored
-        else _change(stored, known, checksum, [each for _, each in users])
+        else _change(stored, before, checksum, [each for _, each in users])
     )
     metadata = {"name": name, "namespace": parent.namespace, "annotations": annotations}
     if labels := inherited(parent):
         metadata["labels"] = labels
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
     revision = int(annotations[REVISION])
-    is_open = is_stored and known.revision != revision
+    is_open = is_stored and before.revision != revision
     concerned = annotations.get(RESTARTS, "").split() if is_open else ()
     missing = _missing(secrets, observed)
     changes = [
@@ -113,9 +113,9 @@ def plan_rolling(
             ),
             *restarts,
         ),
-        status=_after(known, name, checksum, revision if is_done else known.revision, now)
+        status=_after(before, name, checksum, revision if is_done else before.revision, now)
         if is_stored
-        else known,
+        else before,
     )
 
 
@@ -127,12 +127,12 @@ def _record_change(stored: Mapping[str, str]) -> dict[str, str]:
 
 
 def _change(
-    stored: Mapping[str, str], known: ConfigMapStatus, checksum: str, users: Sequence[JsonObject]
+    stored: Mapping[str, str], status: ConfigMapStatus, checksum: str, users: Sequence[JsonObject]
 ) -> dict[str, str]:
     """Return the annotations for new data: they record a change of an existing ConfigMap."""
     revision = stored.get(REVISION, "")
-    last = int(revision) if revision.isdecimal() else known.revision or 0
-    before = stored.get(CHECKSUM) or known.checksum
+    last = int(revision) if revision.isdecimal() else status.revision or 0
+    before = stored.get(CHECKSUM) or status.checksum
     if before in (None, checksum):
         return {CHECKSUM: checksum, REVISION: str(last or 1)}
     restarts = " ".join(sorted(map(_short, users)))
@@ -206,18 +206,18 @@ def _change_of(
 
 
 def _after(
-    known: ConfigMapStatus, name: str, checksum: str, revision: int | None, now: datetime
+    status: ConfigMapStatus, name: str, checksum: str, revision: int | None, now: datetime
 ) -> ConfigMapStatus:
     """Return the status once the ConfigMap holds the data.
 
     `last_updated` becomes `now` only if the data is new.
     """
-    is_new = known.checksum != checksum or known.last_updated is None
+    is_new = status.checksum != checksum or status.last_updated is None
     return ConfigMapStatus(
         config_map_name=name,
         checksum=checksum,
         revision=revision,
-        last_updated=now if is_new else known.last_updated,
+        last_updated=now if is_new else status.last_updated,
     )
 
 

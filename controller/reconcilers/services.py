@@ -52,7 +52,7 @@ def services(
     named = [(spec.name, [*dict.fromkeys(spec.depends_on)]) for spec in specs]
     enabled = {name: component for name, component in components.items() if component.enabled}
     faults = faults_of(named, enabled)
-    done, found = dict(enabled), list[Needs]()
+    done, needed = dict(enabled), list[Needs]()
     for place in order_services(named, faults):
         spec, fault = specs[place], faults.get(place)
         needs = () if fault else [done[name] for name in named[place][1]]
@@ -70,8 +70,8 @@ def services(
             failed = Problem(f"{component.title} deployment failed: {wrong}", "Invalid")
             component = component._replace(problem=failed)
         done.setdefault(spec.name, component)
-        found.append((component, needs))
-    return [*found, *((each, ()) for each in _removed_services(parent, uid, done))]
+        needed.append((component, needs))
+    return [*needed, *((each, ()) for each in _removed_services(parent, uid, done))]
 
 
 def _url_of(component: Component) -> list[JsonObject]:

@@ -65,7 +65,7 @@ class WebhookCall:
     @property
     def namespace_selector(self) -> JsonObject:
         """The namespaceSelector: all conditions on labels, and on names without wildcards."""
-        found = [
+        requirements = [
             (requirement.key, requirement.operator, requirement.values)
             for requirement in self.place
             if isinstance(requirement, Requirement)
@@ -75,13 +75,13 @@ class WebhookCall:
                 requirement.is_exact or not requirement.match
             ):
                 names = tuple(name for name in requirement.patterns if not is_glob(name))
-                found += (
+                requirements += (
                     [(NAME_LABEL, "In" if requirement.match else "NotIn", names)] if names else []
                 )
         return {
             "matchExpressions": [
                 {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
-                for key, operator, values in sorted(found)
+                for key, operator, values in sorted(requirements)
             ]
         }
 
@@ -134,7 +134,7 @@ def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
     groups = group_demands(demands.platform)
     tenants = share_of_tenants(demands.tenants, groups, excluded)
     numbers = _version_sets((*demands.platform, *demands.tenants))
-    found: dict[WebhookCall, list[DemandKey]] = {}
+    keys_of_calls: dict[WebhookCall, list[DemandKey]] = {}
     widened = {key for group in groups if group.widened for key in group.keys}
     taken = NamePatterns(tenants.names, match=False)
     for group in groups:
@@ -146,7 +146,7 @@ def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
             for place in filter(None, places):
                 for key in keys:
                     call = WebhookCall(place, group.users, group.groups, numbers[key[0]])
-                    found.setdefault(call, []).append(key)
+                    keys_of_calls.setdefault(call, []).append(key)
     for tenant_call in tenants.calls:
         for number in {numbers[key[0]] for key in tenant_call.namespaces}:
             namespaces = {
@@ -156,16 +156,16 @@ def calls_for(demands: Demands, excluded: NamePatterns) -> Calls:
             }
             narrowing, dropped = narrowings(namespaces)
             call = WebhookCall(tenant_call.place, NOBODY, NOBODY, number, narrowing)
-            found.setdefault(call, []).extend(namespaces)
+            keys_of_calls.setdefault(call, []).extend(namespaces)
             widened |= dropped
-    if sum(call.size for call in found) > MAX_BYTES:
+    if sum(call.size for call in keys_of_calls) > MAX_BYTES:
         widened = {*demands.platform, *demands.tenants}
         everywhere = frozenset[NamespaceCondition]({excluded})
-        found = {}
+        keys_of_calls = {}
         for key in widened:
             call = WebhookCall(everywhere, NOBODY, NOBODY, numbers[key[0]])
-            found.setdefault(call, []).append(key)
-    ordered = {call: found[call] for call in sorted(found, key=WebhookCall.order)}
+            keys_of_calls.setdefault(call, []).append(key)
+    ordered = {call: keys_of_calls[call] for call in sorted(keys_of_calls, key=WebhookCall.order)}
     return Calls(ordered, frozenset(widened))
 
 

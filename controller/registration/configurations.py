@@ -129,7 +129,7 @@ class Registration:
         mutating = resource == MUTATING
         verb = "mutate" if mutating else "validate"
         timeouts = address.timeouts
-        found: list[JsonObject] = []
+        rendered: list[JsonObject] = []
         for fails_closed in (True, False):
             calls = self.calls[Sort(mutating, fails_closed)].targets
             for number, (call, keys) in enumerate(calls.items(), start=1):
@@ -147,8 +147,8 @@ class Registration:
                     "admissionReviewVersions": ["v1"],
                 }
                 reinvocation = {"reinvocationPolicy": "IfNeeded"} if mutating else {}
-                found.append(webhook | call.match_conditions | reinvocation)
-        return found
+                rendered.append(webhook | call.match_conditions | reinvocation)
+        return rendered
 
 
 class RegistrationReader:

@@ -129,36 +129,36 @@ class AlikePolicies:
         """Patterns of groups that all of them exclude."""
         return frozenset.intersection(*(groups for _, groups in self._excluded))
 
-    def put(self, each: PolicyShape) -> bool:
+    def put(self, shape: PolicyShape) -> bool:
         """Add a policy; return whether it adds a scope, a namespace, or excluded users."""
-        self._shapes[id(each.policy)] = each
+        self._shapes[id(shape.policy)] = shape
         if not self.places:
-            self.places = [Counter() for _ in each.clauses]
-        return self._count(each, 1)
+            self.places = [Counter() for _ in shape.clauses]
+        return self._count(shape, 1)
 
-    def remove(self, each: PolicyShape) -> bool:
+    def remove(self, shape: PolicyShape) -> bool:
         """Remove a policy; return whether a scope, a namespace, or excluded users go with it."""
-        del self._shapes[id(each.policy)]
-        return self._count(each, -1)
+        del self._shapes[id(shape.policy)]
+        return self._count(shape, -1)
 
-    def _count(self, each: PolicyShape, step: int) -> bool:
+    def _count(self, shape: PolicyShape, step: int) -> bool:
         """Change the numbers for a policy; return whether one was, or becomes, zero."""
         is_changed = False
-        for counter, key in self._counters(each):
+        for counter, key in self._counters(shape):
             counter[key] += step
             is_changed |= counter[key] == max(step, 0)
             if not counter[key]:
                 del counter[key]
         return is_changed
 
-    def _counters(self, each: PolicyShape) -> Iterator[tuple[Counter[Any], Any]]:
+    def _counters(self, shape: PolicyShape) -> Iterator[tuple[Counter[Any], Any]]:
         """Yield where a policy is counted, and as what."""
-        yield self._excluded, each.excluded
-        if each.policy.namespace is None:
-            for places, clause in zip(self.places, each.clauses, strict=True):
+        yield self._excluded, shape.excluded
+        if shape.policy.namespace is None:
+            for places, clause in zip(self.places, shape.clauses, strict=True):
                 yield places, clause.place
-        elif each.clauses:
-            yield self.namespaces, each.policy.namespace
+        elif shape.clauses:
+            yield self.namespaces, shape.policy.namespace
 
 
 class DemandReader:
@@ -202,7 +202,7 @@ class DemandReader:
 
 def demands(engine: Engine, alike: Iterable[AlikePolicies], sort: Sort) -> Demands:
     """Return the demand of each target, from the policies of this sort."""
-    found = Demands()
+    collected = Demands()
     judged: Judged = {}
     judged_by_tenants: dict[ResourceName, set[str]] = {}
     of_sort = [each for each in alike if each.example.fails_closed is sort.fails_closed]
@@ -218,23 +218,23 @@ def demands(engine: Engine, alike: Iterable[AlikePolicies], sort: Sort) -> Deman
                 unions[indexes] = frozenset[NamespaceScope]().union(*several)
             places = unions[indexes]
             if applies and is_tenants:
-                found.tenants.setdefault(key, set()).update(group.namespaces)
+                collected.tenants.setdefault(key, set()).update(group.namespaces)
             elif applies:
-                found.platform.setdefault(key, Demand()).add(places, users, groups)
+                collected.platform.setdefault(key, Demand()).add(places, users, groups)
             if not key[1]:
                 judged.setdefault(resource, {})[id(places)] = places
                 judged_by_tenants.setdefault(resource, set()).update(group.namespaces)
     if not sort.mutating:
-        _add_parents(found, engine, judged, judged_by_tenants, sort)
+        _add_parents(collected, engine, judged, judged_by_tenants, sort)
     # The order of webhooks depends on the policies, not on their history.
     return Demands(
-        {key: found.platform[key] for key in sorted(found.platform, key=repr)},
-        {key: found.tenants[key] for key in sorted(found.tenants, key=repr)},
+        {key: collected.platform[key] for key in sorted(collected.platform, key=repr)},
+        {key: collected.tenants[key] for key in sorted(collected.tenants, key=repr)},
     )
 
 
 def _add_parents(
-    found: Demands,
+    collected: Demands,
     engine: Engine,
     judged: Judged,
     judged_by_tenants: Mapping[ResourceName, set[str]],
@@ -247,9 +247,9 @@ def _add_parents(
         namespaces = _union_of(judged_by_tenants, children)
         for key in _keys(planner.targets, engine.versions_sent):
             for places in filter(None, parts):
-                found.platform.setdefault(key, Demand()).add(places, NOBODY, NOBODY)
+                collected.platform.setdefault(key, Demand()).add(places, NOBODY, NOBODY)
             if namespaces:
-                found.tenants.setdefault(key, set()).update(namespaces)
+                collected.tenants.setdefault(key, set()).update(namespaces)
 
 
 def policies_asking(
@@ -320,10 +320,10 @@ def _judging_children(
     """
     if sort.fails_closed and any(planners.of(child) is not None for child in children):
         return (ANYWHERE,)  # the schema of the child's type may reject it
-    found = dict[int, frozenset[NamespaceScope]]()
+    scopes = dict[int, frozenset[NamespaceScope]]()
     for kind in children:
-        found |= judged.get((kind.group, kind.plural), {})
-    return found.values()
+        scopes |= judged.get((kind.group, kind.plural), {})
+    return scopes.values()
 
 
 def _union_of(judged: Mapping[ResourceName, set[T]], kinds: Iterable[Kind]) -> set[T]:

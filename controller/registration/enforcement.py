@@ -129,8 +129,8 @@ class EnforcementProbe:
 
     def of(self, title: str) -> Enforcement | None:
         """Return the result for a policy; None before the first one, and if it denies nothing."""
-        found = self._measured.get(title)
-        return None if found is None else found.reported
+        measured = self._measured.get(title)
+        return None if measured is None else measured.reported
 
     def is_measured(self, title: str) -> bool:
         """Return whether a policy is in force and denies, so that there is or will be a result."""
@@ -169,9 +169,9 @@ class EnforcementProbe:
                 old.dry_runs = None  # other policies may deny the same request now
                 self._measured[policy.title] = old
             else:
-                known, reported = (None, None) if old is None else (old.known, old.reported)
+                last, reported = (None, None) if old is None else (old.known, old.reported)
                 self._measured[policy.title] = _Measured(
-                    policy, self._clock(), known=known, reported=reported
+                    policy, self._clock(), known=last, reported=reported
                 )
         self._ways.keep(self._measured.keys())
         for title in before.keys() - self._measured.keys():
@@ -278,32 +278,32 @@ class EnforcementProbe:
         A result other than a denial counts once it is confirmed: webhooks may be changing. A
         namespace that was deleted since it was listed tells nothing about the policy.
         """
-        found = {
+        own = {
             dry_run: judge(measured.policy, answers[dry_run], dry_run.request)
             for dry_run in measured.dry_runs or ()
         }
-        for dry_run, result in found.items():
+        for dry_run, result in own.items():
             if result.reason == FORBIDDEN:
                 resource = dry_run.request.resource
                 measured.left_out.add((resource.group, resource.kind))
                 measured.obstacle = result
-        gone = {dry_run for dry_run, result in found.items() if result.reason == NAMESPACE_GONE}
-        results = {dry_run: result for dry_run, result in found.items() if dry_run not in gone}
+        gone = {dry_run for dry_run, result in own.items() if result.reason == NAMESPACE_GONE}
+        results = {dry_run: result for dry_run, result in own.items() if dry_run not in gone}
         self._dry_runs.forget(gone)
         if gone:
             measured.dry_runs = None
             measured.gone = 0 if results else measured.gone + 1
             if 0 < measured.gone <= MAX_GONE:
                 return {}
-            results = results or found
+            results = results or own
         else:
             measured.gone = 0
         new = _worst(results.values()) or measured.obstacle or NO_REQUEST
         if not results or new.status == "True":  # kinds that were forbidden are tried again
             measured.left_out, measured.obstacle = set(), None
         measured.at = sent
-        known = measured.known.status if measured.known is not None else None
-        measured.suspected = new.status not in ("True", known) and not measured.suspected
+        status = measured.known.status if measured.known is not None else None
+        measured.suspected = new.status not in ("True", status) and not measured.suspected
         if new.status != "True" and new.reason not in UNANSWERED:
             # Found again: a namespace may have other labels.
             self._dry_runs.forget(
@@ -322,11 +322,11 @@ class EnforcementProbe:
             new = self._ways.conclude(measured.ways) or new
         if new is None or new == measured.reported:
             return
-        known = measured.reported.status if measured.reported is not None else None
+        status = measured.reported.status if measured.reported is not None else None
         measured.reported = new
         title = measured.policy.title
         self._metrics.set(title, new.status)
-        if new.status != known and (known is not None or new.status != "True"):
+        if new.status != status and (status is not None or new.status != "True"):
             level = logging.INFO if new.status == "True" else logging.WARNING
             LOG.log(level, "policy %s: enforced: %s: %s", title, new.status, new.message)
         self._on_changed({title})

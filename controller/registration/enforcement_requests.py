@@ -90,9 +90,9 @@ class DryRuns:
         """
         if self._groups is None or self._clock() - self._listed > NAMESPACES_FRESH:
             self._groups, self._listed = await self._read_groups(), self._clock()
-        found = list[DryRun]()
+        dry_runs = list[DryRun]()
         for group, namespaces in self._groups.items():
-            if len(found) == MAX_OF_POLICY:
+            if len(dry_runs) == MAX_OF_POLICY:
                 break
             denied = self._denied.setdefault(group, {})
             dry_run = denied.get(policy.title)
@@ -103,8 +103,8 @@ class DryRuns:
                 dry_run = DryRun(request, Way(request.resource, group, policy.fails_closed))
                 for title in {policy.title, *request.titles}:
                     denied[title] = dry_run
-            found.append(dry_run)
-        return found
+            dry_runs.append(dry_run)
+        return dry_runs
 
     async def _read_groups(self) -> dict[NamespaceGroup, list[LabeledNamespace]]:
         """Return the namespaces that are sent to webhooks, by the webhooks that select them."""

@@ -62,6 +62,6 @@ class RegistrationForecast:
         policies = [policy if each.title == policy.title else each for each in engine.policies]
         is_new = all(each is not policy for each in policies)
         changed = self._reader.read(engine.with_policies([*policies, *[policy] * is_new]))
-        found = changed.widened - self._now[1]
-        titles = (name if place is None else f"{place}/{name}" for place, name in found)
+        widened = changed.widened - self._now[1]
+        titles = (name if place is None else f"{place}/{name}" for place, name in widened)
         return sorted(titles, key=lambda title: (title != policy.title, title))

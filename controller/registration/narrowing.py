@@ -46,7 +46,7 @@ def narrowings(
     for key, names in namespaces.items():
         if names != everywhere:
             alike.setdefault(names, []).append(key)
-    found: list[Narrowing] = []
+    conditions: list[Narrowing] = []
     dropped: list[DemandKey] = []
     text = 0
     for condition, keys in sorted(
@@ -55,15 +55,15 @@ def narrowings(
     ):
         size = len(condition.expression)
         if (
-            len(found) < MAX_CONDITIONS
+            len(conditions) < MAX_CONDITIONS
             and size <= MAX_CONDITION_TEXT
             and text + size <= MAX_CONDITIONS_TEXT
         ):
-            found.append(condition)
+            conditions.append(condition)
             text += size
         else:
             dropped += keys
-    return tuple(found), frozenset(dropped)
+    return tuple(conditions), frozenset(dropped)
 
 
 def _narrowing(

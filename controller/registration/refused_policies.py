@@ -29,8 +29,8 @@ def refused_policies(
     """
 
     async def reconcile(_: ReconcileRequest) -> Result:
-        if (found := refusal()) is not None:
-            reason, message = found
+        if (refused := refusal()) is not None:
+            reason, message = refused
             for about, part in regarding(message):
                 recorder.record(about, Event(reason, part, "Warning"))
         return Result()

@@ -155,24 +155,24 @@ class Registrar(Upkeep):
         """The distinct namespace selectors of the validating webhooks, as predicates on labels."""
         if self._registered is None:
             return ()
-        found = {
+        selectors = {
             orjson.dumps(call.namespace_selector): call.namespace_selector
             for sort, calls in self._registered[1].calls.items()
             if not sort.mutating
             for call in calls.targets
         }
-        return [compile_selector(parse(LabelSelector, each)) for each in found.values()]
+        return [compile_selector(parse(LabelSelector, each)) for each in selectors.values()]
 
     def _webhooks(
         self, resource: Resource, registration: Registration, address: WebhookClientConfig
     ) -> list[JsonObject]:
         """Return the webhooks of a configuration, again only for another registration."""
-        known = self._rendered.get(resource)
-        if known is None or known[0] is not registration or known[1] != address:
+        rendered = self._rendered.get(resource)
+        if rendered is None or rendered[0] is not registration or rendered[1] != address:
             is_active = address.ca_bundle is not None
             webhooks = registration.webhooks(resource, address, active=is_active)
-            known = self._rendered[resource] = registration, address, webhooks
-        return known[2]
+            rendered = self._rendered[resource] = registration, address, webhooks
+        return rendered[2]
 
     def ready(self) -> str | None:
         """Return why the API server calls no webhook yet, or None.
@@ -180,8 +180,8 @@ class Registrar(Upkeep):
         A configuration that was deleted is not a problem: it is how an operator disables
         Gatewright.
         """
-        found = [cache.get(name) for (_, name), cache in self.caches.items()]
-        if not any(found) or any(map(self._has_rules, found)):
+        configurations = [cache.get(name) for (_, name), cache in self.caches.items()]
+        if not any(configurations) or any(map(self._has_rules, configurations)):
             return None
         return self.problem or "no webhook is registered yet"
 

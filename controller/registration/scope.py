@@ -103,7 +103,7 @@ def simplify(place: NamespaceScope) -> NamespaceScope | None:
     names = _names(patterns)
     if names is None:
         return None
-    found: set[NamespaceCondition] = set(names)
+    conditions: set[NamespaceCondition] = set(names)
     for key, requirements in labels.items():
         left = set[NamespaceCondition](requirements)
         if len(requirements) > 1:
@@ -111,8 +111,8 @@ def simplify(place: NamespaceScope) -> NamespaceScope | None:
             if several is None:
                 return None
             left = several
-        found |= left
-    return frozenset(found)
+        conditions |= left
+    return frozenset(conditions)
 
 
 def _names(conditions: list[NamePatterns]) -> set[NamespaceCondition] | None:
@@ -140,10 +140,10 @@ def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] 
     if values["In"]:
         left = set.intersection(*values["In"]) - excluded
         return {Requirement(key, "In", _sort(left))} if left else None
-    found: set[NamespaceCondition] = (
+    requirements: set[NamespaceCondition] = (
         {Requirement(key, "NotIn", _sort(excluded))} if excluded else set()
     )
-    return found | ({Requirement(key, "Exists")} if values["Exists"] else set())
+    return requirements | ({Requirement(key, "Exists")} if values["Exists"] else set())
 
 
 class Fit(NamedTuple):
@@ -164,8 +164,8 @@ def fit(places: Iterable[NamespaceScope], limit: int) -> Fit:
     for widened in (False, True):
         scopes = merge(_relax(merged)) if widened else merged
         for ordered in _orders(scopes):
-            if (found := disjoint(ordered, limit)) is not None:
-                return Fit(found, widened)
+            if (exact := disjoint(ordered, limit)) is not None:
+                return Fit(exact, widened)
     return Fit((EVERYWHERE,), widened=True)
 
 
@@ -191,13 +191,13 @@ def disjoint(places: Iterable[NamespaceScope], limit: int) -> tuple[NamespaceSco
 
     None if more than `limit` are needed: their number can double with each scope.
     """
-    found: list[NamespaceScope] = []
+    parts: list[NamespaceScope] = []
     for place in places:
-        rest = subtract([place], found, limit)
-        if rest is None or len(found) + len(rest) > limit:
+        rest = subtract([place], parts, limit)
+        if rest is None or len(parts) + len(rest) > limit:
             return None
-        found += rest
-    return tuple(found)
+        parts += rest
+    return tuple(parts)
 
 
 def subtract(
@@ -219,18 +219,18 @@ def merge(places: Iterable[NamespaceScope]) -> list[NamespaceScope]:
     single condition includes are left out.
     """
     single: dict[Slot, set[str]] = {}
-    found: list[NamespaceScope] = []
+    separate: list[NamespaceScope] = []
     for place in set(places):
         if not place:
             return [EVERYWHERE]
         (condition, *others) = place
         if others or not _has_alternatives(condition):
-            found.append(place)
+            separate.append(place)
         else:
             single.setdefault(slot_of(condition), set()).update(_values(condition))
     left = [
         place
-        for place in found
+        for place in separate
         if not any(
             slot_of(requirement) in single
             and single[slot_of(requirement)].issuperset(_values(requirement))

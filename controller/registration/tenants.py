@@ -49,7 +49,7 @@ def share_of_tenants(
     everyone = _name(name for names in own.values() for name in names)
     taken: dict[DemandKey, frozenset[str]] = {}
     remainders: dict[tuple[NamespaceScope, ...], list[NamespaceScope] | None] = {}
-    found: dict[NamespaceScope, dict[DemandKey, frozenset[str]]] = {}
+    shares: dict[NamespaceScope, dict[DemandKey, frozenset[str]]] = {}
     for key, names in own.items():
         group = groups.get(key)
         scopes = () if group is None else group.fit.scopes
@@ -62,8 +62,8 @@ def share_of_tenants(
             continue
         for place in rest:
             if left := names & _names_in(place):
-                found.setdefault(place, {})[key] = left
-    calls = [_call(place, namespaces) for place, namespaces in found.items()]
+                shares.setdefault(place, {})[key] = left
+    calls = [_call(place, namespaces) for place, namespaces in shares.items()]
     names = frozenset[str]().union(*taken.values())
     if taken:
         # The platform may judge a target in all of these, so it is sent from all of them.

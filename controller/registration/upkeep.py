@@ -164,12 +164,12 @@ class Upkeep(ABC):
         """Write one part if it is due. Otherwise return after how long to check again."""
         cache, before = self.caches[resource, name], self._written.get((resource, name))
         stored = cache.get(name)
-        found, desired = self.part(stored), self.plan_part(resource, stored)
-        if desired is None or found == desired.part:
+        part, desired = self.part(stored), self.plan_part(resource, stored)
+        if desired is None or part == desired.part:
             return None
         repairs = 0
         if before is not None and before.desired == desired.part:
-            if found == before.stored:  # the API server's normalized form of the desired part
+            if part == before.stored:  # the API server's normalized form of the desired part
                 return None
             passed = timedelta(seconds=self._clock() - before.at)
             if passed < before.interval:
@@ -239,10 +239,10 @@ class Upkeep(ABC):
             return None
         about = f"Service {at.namespace}/{at.name}"
         try:
-            found = await self._client.get(SERVICE, at.name, at.namespace)
+            service = await self._client.get(SERVICE, at.name, at.namespace)
         except NotFound:
             raise ProbeError(f"{about} does not exist") from None
-        address = found["spec"].get("clusterIP")
+        address = service["spec"].get("clusterIP")
         if address in {None, "", "None"}:
             raise ProbeError(f"{about} has no cluster IP, so the API server cannot call it")
         return str(address)

@@ -285,11 +285,11 @@ class Applier:
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
             return current
-        known = exact(current["metadata"])
+        metadata = exact(current["metadata"])
         if not only_this:
-            del known["resourceVersion"]
+            del metadata["resourceVersion"]
         sends = with_initial(desired, initial or {}, current)
-        exactly = {**sends, "metadata": {**sends["metadata"], **known}}
+        exactly = {**sends, "metadata": {**sends["metadata"], **metadata}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
         self._record_answer(place, desired, answer)
         if answer["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]:

@@ -66,9 +66,9 @@ class FieldComparison(NamedTuple):
                 continue
             if field in QUANTITIES and _amount(actual) == _amount(value):
                 continue
-            found = self.first(actual, value, key, f"{path}.{key}" if path else key)
-            if found is not None:
-                return found
+            difference = self.first(actual, value, key, f"{path}.{key}" if path else key)
+            if difference is not None:
+                return difference
         return None
 
     def _in_list(self, stored: list[Any], desired: list[Any], field: str, path: str) -> str | None:
@@ -80,9 +80,9 @@ class FieldComparison(NamedTuple):
         if len(stored) != len(desired):
             return path
         for place, (actual, item) in enumerate(zip(stored, desired, strict=True)):
-            found = self.first(actual, item, "", f"{path}[{place}]")
-            if found is not None:
-                return found
+            difference = self.first(actual, item, "", f"{path}[{place}]")
+            if difference is not None:
+                return difference
         return None
 
 

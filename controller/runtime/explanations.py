@@ -79,8 +79,8 @@ class Explanations:
             is_same = _reasons(wait.problems) == _reasons(last)
             wait.interval = min(2 * wait.interval, MAX_INTERVAL) if is_same else FIRST_LOOK
             wait.due = self._reserve(self._clock() + wait.interval)
-        found = ((child, wait.problems.get(_identity(child))) for child in children)
-        return {child["metadata"]["uid"]: problem for child, problem in found if problem}
+        problems = ((child, wait.problems.get(_identity(child))) for child in children)
+        return {child["metadata"]["uid"]: problem for child, problem in problems if problem}
 
     def due_in(self, request: ReconcileRequest) -> float | None:
         """Return the seconds until the next look-up for an object; None if none is needed."""

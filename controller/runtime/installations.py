@@ -113,8 +113,8 @@ class Installations:
     def other(self, resource: Resource, namespace: str | None) -> str:
         """Return the Lease of another installation that reconciles these objects, or nothing."""
         kind = definition_of(resource)
-        found = (lease for lease, each in self._others.items() if each.includes(kind, namespace))
-        return next(found, "")
+        leases = (lease for lease, each in self._others.items() if each.includes(kind, namespace))
+        return next(leases, "")
 
     async def run(self) -> Never:
         """List the Leases of all installations every 30 s."""
@@ -122,8 +122,8 @@ class Installations:
         while True:
             try:
                 async with asyncio.timeout(LIST_TIMEOUT):
-                    found = self._client.list(LEASE, labels=f"{LABEL}=true")
-                    leases = [each async for each in found]
+                    listed = self._client.list(LEASE, labels=f"{LABEL}=true")
+                    leases = [each async for each in listed]
             except (ApiError, TimeoutError) as error:
                 if not isinstance(error, Forbidden):
                     problem = str(error) or "no answer in time"
@@ -182,16 +182,14 @@ class Installations:
         if not holder_of(lease):
             return False
         uid, renewal = lease["metadata"]["uid"], spec.get("renewTime")
-        known = self._renewals.get(uid)
-        if known is None and renewal is not None:
+        last = self._renewals.get(uid)
+        if last is None and renewal is not None:
             age = self._now() - datetime.fromisoformat(renewal)
             if age.total_seconds() > ABANDONED_AFTER:
                 return False
-        if known is None or known[0] != renewal:
-            self._renewals[uid] = known = renewal, self._clock()
-        return self._clock() - known[1] <= (
-            spec.get("leaseDurationSeconds") or self._lease.duration
-        )
+        if last is None or last[0] != renewal:
+            self._renewals[uid] = last = renewal, self._clock()
+        return self._clock() - last[1] <= (spec.get("leaseDurationSeconds") or self._lease.duration)
 
     def _pause(self, leases: Iterable[JsonObject]) -> float:
         """Return the seconds until the next list: short while it decides what is reconciled."""

@@ -68,9 +68,9 @@ class Snapshot(Observed):
         if is_omitted and key not in self._answered.get(resource, ()):
             self.omitted.add((resource, key))
             return None
-        found = self.get(resource, key)
+        object = self.get(resource, key)
         owner = self.get(self._kind.resource, self._key)
-        return found if found and owner and is_controlled_by(found, owner) else None
+        return object if object and owner and is_controlled_by(object, owner) else None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`.
@@ -88,12 +88,12 @@ class Snapshot(Observed):
             is_found = answer is not None and value in values_of(indexes[index], answer)
             (keys.add if is_found else keys.discard)(key)
         near = {None, self.request.namespace}
-        found = (
+        objects = (
             self.get(resource, key)
             for key in sorted(keys)
             if self.request.namespace is None or ReconcileRequest.of(key).namespace in near
         )
-        return [each for each in found if each is not None]
+        return [each for each in objects if each is not None]
 
     def serves(self, resource: Resource) -> bool:
         """Return whether the API server has this resource."""

@@ -28,15 +28,15 @@ def waited_for(
 
     `stored` returns the child that a planned object is stored as.
     """
-    found = {}
+    awaited = {}
     for step in plan.steps:
         if step.ready or (step.problem and step.problem.reason != TOO_LATE):
             continue
         objects = [each.object for each in step.writes if isinstance(each, Apply | CreateOnly)]
         workloads = [each for each in objects if each["kind"] in WORKLOADS]
         children = (stored(each) for each in workloads)
-        found[step.name] = [child for child in children if child is not None]
-    return found
+        awaited[step.name] = [child for child in children if child is not None]
+    return awaited
 
 
 def failing_condition(workload: JsonObject) -> Problem | None:

@@ -185,14 +185,14 @@ class Reconciler:
 
         waiting = waited_for(plan, partial(self._stored_child, observed))
         children = [child for step in waiting.values() for child in step]
-        found = await self.explanations.explain(owner.request, [*plan.unexplained, *children])
-        if found and plan.unexplained:
-            observed.obstacles = found
+        problems = await self.explanations.explain(owner.request, [*plan.unexplained, *children])
+        if problems and plan.unexplained:
+            observed.obstacles = problems
             plan = await self._plan(parsed, observed)
         obstacles = {}
         for name, step in waiting.items():
-            known = (found.get(child["metadata"]["uid"]) for child in step)
-            if obstacle := next(filter(None, known), None):
+            of_step = (problems.get(child["metadata"]["uid"]) for child in step)
+            if obstacle := next(filter(None, of_step), None):
                 obstacles[name] = obstacle
         return plan, obstacles
 

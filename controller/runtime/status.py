@@ -210,7 +210,7 @@ def date_conditions(
     new: Sequence[JsonObject], old: Sequence[JsonObject], *, generation: int, now: datetime
 ) -> list[JsonObject]:
     """Return the new conditions with their generation and the time their status last changed."""
-    found = []
+    dated = []
     for condition in new:
         before = of_type(condition["type"], old) or {}
         since = (
@@ -218,14 +218,14 @@ def date_conditions(
             if before.get("status") == condition["status"]
             else None
         )
-        found.append(
+        dated.append(
             {
                 **condition,
                 "observedGeneration": generation,
                 "lastTransitionTime": since or rfc3339(now),
             }
         )
-    return found
+    return dated
 
 
 def rfc3339(moment: datetime) -> str:

@@ -141,10 +141,10 @@ class StatusWriter:
             try:
                 answer = await self._send(owner, declared)
             except ApiError as error:
-                found = set(UNDECLARED.findall(error.message)) - missing
-                if not found:
+                undeclared = set(UNDECLARED.findall(error.message)) - missing
+                if not undeclared:
                     raise
-                missing |= found
+                missing |= undeclared
                 continue
             if missing:
                 self._undeclared, self._retry_at = frozenset(missing), self.clock() + RETRY_INTERVAL
