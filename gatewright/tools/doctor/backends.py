@@ -42,14 +42,14 @@ def _fault(service: ServiceReference, state: ClusterState) -> str:
     """Return why no server answers; "" if one does, or if that is unknown."""
     if state.find("", "Namespace", "", service.namespace) is None and state.knows("", "Namespace"):
         return f"the namespace {service.namespace} of the Service {service} does not exist"
-    found = state.service(service)
-    if found is None:
+    backend = state.service(service)
+    if backend is None:
         return f"the Service {service} does not exist" if state.knows("", "Service") else ""
-    if found.type == "ExternalName":
+    if backend.type == "ExternalName":
         return ""
-    ports = [each for each in found.ports if each.port == service.port]
+    ports = [each for each in backend.ports if each.port == service.port]
     if not ports:
-        have = ", ".join(str(each.port) for each in found.ports) or "none"
+        have = ", ".join(str(each.port) for each in backend.ports) or "none"
         return f"the Service {service} has no port {service.port} (it has: {have})"
     if not state.knows("discovery.k8s.io", "EndpointSlice"):
         return ""
@@ -66,15 +66,15 @@ def _fails(alike: Sequence[Caller]) -> str:
     names: dict[Effect, dict[str, None]] = {}
     for rule in alike:
         names.setdefault(rule.effect, {}).update(dict.fromkeys(rule.names))
-    return "; ".join(effect(list(found)) for effect, found in names.items())
+    return "; ".join(effect(list(failing)) for effect, failing in names.items())
 
 
 def _fragile(
     service: ServiceReference, fails: str, covered: Set[str], state: ClusterState
 ) -> Iterator[Hazard]:
     """Yield the findings about a server that answers now; budgets cover some workloads."""
-    found, workloads = state.service(service), state.serving(service)
-    if found is None:
+    backend, workloads = state.service(service), state.serving(service)
+    if backend is None:
         return
     if workloads and all(each.has_replicas for each in workloads):
         scalers = [_scaler(each, state) for each in workloads]
@@ -87,7 +87,7 @@ def _fragile(
         elif covered.isdisjoint(each.title for each in workloads) and state.knows(
             "policy", "PodDisruptionBudget"
         ):
-            labels = ",".join(f"{key}={each}" for key, each in found.selector.items())
+            labels = ",".join(f"{key}={each}" for key, each in backend.selector.items())
             options = (f"--selector={labels}", "--min-available=1")
             yield Hazard(
                 "no-disruption-budget",
@@ -99,7 +99,7 @@ def _fragile(
                 "add a PodDisruptionBudget",
                 run=kubectl("create", workloads[0], *options, kind="poddisruptionbudget"),
             )
-    yield from _one_node(found, service, fails, state)
+    yield from _one_node(backend, service, fails, state)
 
 
 def _scaler(workload: ServingWorkload, state: ClusterState) -> Autoscaler | None:
@@ -135,7 +135,7 @@ def _one_replica(workload: ServingWorkload, scaler: Autoscaler | None, fails: st
 
 
 def _one_node(
-    found: ClusterService, service: ServiceReference, fails: str, state: ClusterState
+    backend: ClusterService, service: ServiceReference, fails: str, state: ClusterState
 ) -> Iterator[Hazard]:
     nodes = [
         endpoint.node_name
@@ -146,7 +146,7 @@ def _one_node(
         yield Hazard(
             "one-node",
             WARNING,
-            found,
+            backend,
             "",
             f"all {len(nodes)} endpoints of {service} are on the node {nodes[0]}. If that node "
             f"goes, {fails}",

@@ -176,13 +176,13 @@ class Verification:
 def mounted_secrets(service: ServiceReference, state: ClusterState) -> list[TlsSecret]:
     """Return the TLS Secrets that the pods behind a Service mount."""
     volumes = [volume for each in state.serving(service) for volume in each.volumes]
-    found = (
+    secrets = (
         state.find("", "Secret", service.namespace, name)
         for name in dict.fromkeys(volume.secret_name for volume in volumes)
     )
     return [
         secret
-        for secret in found
+        for secret in secrets
         if isinstance(secret, TlsSecret) and decode_base64(secret.certificate)
     ]
 
@@ -197,16 +197,16 @@ def decode_base64(value: str, otherwise: bytes = b"") -> bytes:
 
 def endpoints(state: ClusterState) -> list[tuple[str, int, str]]:
     """Return the servers to probe for certificates, each once: address, port and server name."""
-    found = list[tuple[str, int, str]]()
+    addresses = list[tuple[str, int, str]]()
     for caller in callers(state):
         if service := caller.config.service:
             stored = state.service(service)
             if stored is not None and stored.cluster_ip not in ("", "None"):
-                found.append((stored.cluster_ip, service.port, service.server_name))
+                addresses.append((stored.cluster_ip, service.port, service.server_name))
         elif caller.config.url:
             name = caller.config.server_name
-            found.append((name, urlsplit(caller.config.url).port or 443, name))
-    return list(dict.fromkeys(found))
+            addresses.append((name, urlsplit(caller.config.url).port or 443, name))
+    return list(dict.fromkeys(addresses))
 
 
 def _expiry(bundle: bytes) -> datetime:

@@ -112,8 +112,8 @@ def describe_unchecked(names: Sequence[str]) -> str:
 
 def describe_unconverted(names: Sequence[str]) -> str:
     """Return the effect of a conversion webhook that does not answer."""
-    found = shorten_words(names)
-    return f"{found} cannot be read, listed or written in other versions than the stored one"
+    named = shorten_words(names)
+    return f"{named} cannot be read, listed or written in other versions than the stored one"
 
 
 def describe_unanswered(names: Sequence[str]) -> str:

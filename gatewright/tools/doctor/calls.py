@@ -128,14 +128,14 @@ def _holds(expression: str, request: ExampleRequest, labels: Labels) -> bool:
     if program is None:
         return True
     metadata = {"name": request.name, "namespace": request.namespace, "labels": dict(labels)}
-    known = KnownFields({key: value for key, value in metadata.items() if value})
+    fields = KnownFields({key: value for key, value in metadata.items() if value})
     resource = {"group": request.group, "version": "v1", "resource": request.resource}
-    judged = KnownFields(metadata=known)
+    judged = KnownFields(metadata=fields)
     values = {
         "object": judged,
         "oldObject": judged if request.operation == "UPDATE" else None,
         "request": KnownFields(
-            known,
+            fields,
             operation=request.operation,
             resource=resource,
             requestResource=resource,

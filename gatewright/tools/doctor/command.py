@@ -65,13 +65,13 @@ def command(
     else:
         state, served, failed = asyncio.run(_of_cluster(settings, problems, notes, probe=probe))
     problems += map(InputProblem, failed)
-    found = diagnose(state, datetime.now(UTC), served)
+    hazards = diagnose(state, datetime.now(UTC), served)
     if files and not problems and not places:
         problems.append(InputProblem(f"{', '.join(files)}: no Kubernetes objects"))
-    result = report(state, found, places, problems, notes)
+    result = report(state, hazards, places, problems, notes)
     if files and not problems and not result.results:
         problems.append(InputProblem(NOTHING_TO_JUDGE.format(files=", ".join(files))))
-        result = report(state, found, places, problems, notes)
+        result = report(state, hazards, places, problems, notes)
     write(result, outputs)
     return result.exit_code(fail_on)
 

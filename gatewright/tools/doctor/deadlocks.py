@@ -63,11 +63,11 @@ def check(state: ClusterState) -> Iterator[Hazard]:
     exclusions: dict[WebhookKey, ObjectPatch] = {}
     for webhook in closed:
         spaces = also.get(webhook.key, set())
-        found = list(_of_webhook(webhook, needs, spaces, state))
+        hazards = list(_of_webhook(webhook, needs, spaces, state))
         exclusions[webhook.key] = (
-            found[0].patch if found else _Exclusion.of((), spaces).patch(webhook)
+            hazards[0].patch if hazards else _Exclusion.of((), spaces).patch(webhook)
         )
-        yield from found
+        yield from hazards
     for cycle in cycles:
         yield cycle.hazard(exclusions)
 
@@ -239,32 +239,32 @@ def _blocked_by(
         for space in spaces & listed_spaces if is_listed else spaces:
             if selector is None or state.selects(selector, space):
                 judging[space].append((webhook, names))
-    found = dict[str, set[str]]()
+    blocking = dict[str, set[str]]()
     for name in served:
         calling = (
             names
             for webhook, names in judging[name.partition("/")[0]]
             if any(is_called(webhook, need, state) for need in needs[name])
         )
-        found[name] = set[str]().union(*calling) - {name}
-    return found
+        blocking[name] = set[str]().union(*calling) - {name}
+    return blocking
 
 
 def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
     """Return the shortest cycle through each name that is in no cycle before."""
-    found: dict[str, list[str]] = {}
+    rings: dict[str, list[str]] = {}
     for start in sorted(edges):
         before = {start: ""}  # the name from which each name was reached
-        queue = deque([] if start in found else [start])
+        queue = deque([] if start in rings else [start])
         while queue:
             name = queue.popleft()
             if start in edges[name]:
                 ring = [name]
                 while ring[0] != start:
                     ring.insert(0, before[ring[0]])
-                found |= dict.fromkeys(ring, ring)
+                rings |= dict.fromkeys(ring, ring)
                 break
             fresh = sorted(edges[name] - before.keys())
             before |= dict.fromkeys(fresh, name)
             queue += fresh
-    return list({id(ring): ring for ring in found.values()}.values())
+    return list({id(ring): ring for ring in rings.values()}.values())

@@ -20,7 +20,7 @@ def diagnose(
     one object have the same patch, which fixes all of them that a patch can fix.
     """
     called_in_turn = sequences(state)
-    found = [
+    hazards = [
         *deadlocks.check(state),
         *backends.check(state),
         *bundles.check(state, now, served),
@@ -29,30 +29,30 @@ def diagnose(
         *policies.check(state, now),
     ]
     return sorted(
-        _with_merged_patches(_without_repetition(found)),
+        _with_merged_patches(_without_repetition(hazards)),
         key=lambda each: (LEVELS_OF_HARM.index(each.level), each.subject.title, each.check),
     )
 
 
-def _with_merged_patches(found: Iterable[Hazard]) -> Iterator[Hazard]:
+def _with_merged_patches(hazards: Iterable[Hazard]) -> Iterator[Hazard]:
     """Yield the findings, each with the patches of all findings about its object.
 
     Two patches of one field are the same: each check sets the value that all its findings need.
     """
-    found = list(found)
+    hazards = list(hazards)
     merged: dict[str, dict[str, Mapping[str, object]]] = {}
-    for finding in found:
+    for finding in hazards:
         operations = merged.setdefault(finding.subject.title, {})
         operations |= {str(operation["path"]): operation for operation in finding.patch}
-    for finding in found:
+    for finding in hazards:
         patch: ObjectPatch = tuple(merged[finding.subject.title].values()) if finding.patch else ()
         yield replace(finding, patch=patch)
 
 
-def _without_repetition(found: Iterable[Hazard]) -> Iterator[Hazard]:
+def _without_repetition(hazards: Iterable[Hazard]) -> Iterator[Hazard]:
     """Yield the findings; one stands for webhooks of a configuration that have the same fault."""
     alike: dict[tuple[str, ...], list[Hazard]] = {}
-    for at, finding in enumerate(found):
+    for at, finding in enumerate(hazards):
         name = finding.path.removeprefix("webhooks[name=").removesuffix("]")
         is_about_it = isinstance(
             finding.subject, WebhookConfiguration

@@ -49,7 +49,10 @@ class FlatModel(ApiModel):
         if wrong:
             raise ValidationError.from_exception_data(
                 cls.__name__,
-                [{"type": "dict_type", "loc": at, "input": found} for at, found in wrong.items()],
+                [
+                    {"type": "dict_type", "loc": at, "input": wrong_value}
+                    for at, wrong_value in wrong.items()
+                ],
             )
         return value
 

@@ -52,8 +52,8 @@ LABELLED = ("pods", "replicasets", "endpointslices")
 @cache
 def table() -> dict[str, dict[str, str]]:
     """Return the groups of requests: operations and resource, and the effect if they fail."""
-    found: dict[str, dict[str, str]] = yaml.safe_load(FILE.read_text())
-    return found
+    needs: dict[str, dict[str, str]] = yaml.safe_load(FILE.read_text())
+    return needs
 
 
 def cluster_needs(state: ClusterState) -> Iterator[ExampleRequest]:

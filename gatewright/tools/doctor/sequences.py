@@ -39,11 +39,11 @@ def sequences(state: ClusterState) -> Sequences:
     for text, webhooks in sorted(called.items()):
         key = tuple(each.key for each in webhooks)
         distinct.setdefault(key, (requests[text].target, webhooks))
-    found: dict[tuple[WebhookKey, ...], tuple[str, list[Registered]]] = {}
+    groups: dict[tuple[WebhookKey, ...], tuple[str, list[Registered]]] = {}
     for target, webhooks in distinct.values():
         for group in _together(webhooks):
-            found.setdefault(tuple(each.key for each in group), (target, group))
-    return sorted(found.values(), key=lambda each: each[0])
+            groups.setdefault(tuple(each.key for each in group), (target, group))
+    return sorted(groups.values(), key=lambda each: each[0])
 
 
 def _match(
@@ -55,8 +55,8 @@ def _match(
     if not any("*" in word for word in (*rule.operations, *rule.api_groups, *rule.resources)):
         return map(str, named_requests(rule))
     groups = by_group if "*" in rule.api_groups else rule.api_groups
-    found = (text for group in groups for text in by_group.get(group, ()))
-    return (text for text in found if names(rule, requests[text]))
+    candidates = (text for group in groups for text in by_group.get(group, ()))
+    return (text for text in candidates if names(rule, requests[text]))
 
 
 def _together(webhooks: Sequence[Registered]) -> Iterator[list[Registered]]:
@@ -113,18 +113,18 @@ def _selectors(webhook: AdmissionWebhook) -> str:
 
 def allowed_labels(webhook: AdmissionWebhook) -> AllowedLabels:
     """Return the values that selectors allow, by label."""
-    found: AllowedLabels = {}
+    allowed: AllowedLabels = {}
     namespaces, objects = webhook.namespace_selector, webhook.object_selector
     for holder, selector in (("namespace", namespaces), ("object", objects)):
         for key, value in selector.match_labels.items() if selector else ():
-            found[holder, key] = True, frozenset({value})
+            allowed[holder, key] = True, frozenset({value})
         for expression in selector.match_expressions if selector else ():
             values: frozenset[str | None] = frozenset(expression.values) or frozenset({None})
             required = expression.operator in ("In", "DoesNotExist"), values
-            found[holder, expression.key] = _meet(
-                found.get((holder, expression.key), ANY), required
+            allowed[holder, expression.key] = _meet(
+                allowed.get((holder, expression.key), ANY), required
             )
-    return found
+    return allowed
 
 
 def _common(one: AllowedLabels, other: AllowedLabels) -> AllowedLabels | None:

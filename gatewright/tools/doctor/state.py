@@ -142,12 +142,12 @@ class ClusterState:
                 self.add(group, model.model_validate(document.value))
             except ValidationError as error:
                 self.unread.add((group, kind))
-                found = faults(model, error)
-                texts = [f"{path}: {text}" for path, text in found]
+                wrong = faults(model, error)
+                texts = [f"{path}: {text}" for path, text in wrong]
                 if kind == "Secret":  # without the values
-                    texts = [f"{path}: {text.rpartition(': ')[2]}" for path, text in found]
+                    texts = [f"{path}: {text.rpartition(': ')[2]}" for path, text in wrong]
                 message = f"{title_of(document.value)} cannot be read: {'; '.join(texts)}"
-                place = SourceLocation(document.source, *document.place(found[0][0]))
+                place = SourceLocation(document.source, *document.place(wrong[0][0]))
                 problems.append(InputProblem(message, place))
         return problems
 
@@ -188,8 +188,8 @@ class ClusterState:
 
     def service(self, reference: ServiceReference) -> ClusterService | None:
         """Return a Service by name."""
-        found = self.find("", "Service", reference.namespace, reference.name)
-        return cast("ClusterService | None", found)
+        service = self.find("", "Service", reference.namespace, reference.name)
+        return cast("ClusterService | None", service)
 
     def serving(self, reference: ServiceReference) -> list[ServingWorkload]:
         """Return the workloads whose pods a Service selects."""
@@ -211,8 +211,8 @@ class ClusterState:
 
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, with the one that the API server sets."""
-        found = self.find("", "Namespace", "", namespace)
-        labels = found.metadata.labels if found else {}
+        object = self.find("", "Namespace", "", namespace)
+        labels = object.metadata.labels if object else {}
         return {**labels, "kubernetes.io/metadata.name": namespace}
 
     def selects(self, selector: LabelSelector, namespace: str) -> bool:

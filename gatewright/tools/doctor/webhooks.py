@@ -50,7 +50,7 @@ def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
 
 def _side_effects(each: Registered) -> Iterator[Hazard]:
     if each.webhook.side_effects not in ("None", "NoneOnDryRun"):
-        found = of_webhook(
+        hazard = of_webhook(
             "side-effects",
             WARNING,
             each,
@@ -59,7 +59,7 @@ def _side_effects(each: Registered) -> Iterator[Hazard]:
             "set sideEffects to None or NoneOnDryRun, if that is true",
             sideEffects="NoneOnDryRun",
         )
-        yield on_condition(found)
+        yield on_condition(hazard)
 
 
 def _everything(each: Registered) -> Iterator[Hazard]:
@@ -147,7 +147,7 @@ def _order(called_in_turn: Sequences) -> Iterator[Hazard]:
         never = next((e for e in earlier if e.webhook.reinvocation_policy == "Never"), None)
         if never and never.key not in reported:
             reported.add(never.key)
-            found = of_webhook(
+            hazard = of_webhook(
                 "order",
                 NOTE,
                 never,
@@ -158,7 +158,7 @@ def _order(called_in_turn: Sequences) -> Iterator[Hazard]:
                 "set reinvocationPolicy to IfNeeded, if it may be called twice",
                 reinvocationPolicy="IfNeeded",
             )
-            yield on_condition(found)
+            yield on_condition(hazard)
 
 
 def _server(each: Registered) -> str:

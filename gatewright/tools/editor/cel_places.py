@@ -15,10 +15,10 @@ def cel_place(lines: Sequence[str], key: Position, message: str) -> Position:
 
     Return `key` itself if the message names no position.
     """
-    found = PLACE.search(message)
-    if found is None:
+    match = PLACE.search(message)
+    if match is None:
         return key
-    line, column = int(found[1]), int(found[2])
+    line, column = int(match[1]), int(match[2])
     text = lines[key[0] - 1]
     begin = re.compile(r"[^:]*:\s*").match(text, key[1] - 1)
     if begin is None:

@@ -35,10 +35,10 @@ class Definitions:
         before, self._files = self._files, {}
         for file in readable_yaml_files(self._root, lambda unread: None):
             name, changed = str(file), file.stat().st_mtime_ns if file.exists() else 0
-            known = before.get(name)
-            if known is None or known[0] != changed:
-                known = changed, _defined_in(file)
-            self._files[name] = known
+            defined = before.get(name)
+            if defined is None or defined[0] != changed:
+                defined = changed, _defined_in(file)
+            self._files[name] = defined
         if _find_documents(before) != _find_documents(self._files):
             self.version += 1
 
@@ -59,9 +59,14 @@ class Definitions:
 
     def besides(self, source: str = "") -> list[Document]:
         """Return all definitions but those of one text."""
-        files = {name: found for name, (_, found) in self._files.items()}
+        files = {name: documents for name, (_, documents) in self._files.items()}
         everywhere = files | self._open
-        return [each for name, found in everywhere.items() if name != source for each in found]
+        return [
+            document
+            for name, documents in everywhere.items()
+            if name != source
+            for document in documents
+        ]
 
 
 def _defined_in(file: Path) -> tuple[Document, ...]:
@@ -80,4 +85,4 @@ def _among(documents: Iterable[Document]) -> tuple[Document, ...]:
 
 
 def _find_documents(files: dict[str, tuple[int, tuple[Document, ...]]]) -> list[Document]:
-    return [each for _, found in files.values() for each in found]
+    return [each for _, documents in files.values() for each in documents]

@@ -98,11 +98,11 @@ class EditorPolicies:
         """
         self.definitions.open(source, documents)
         all_known = filter(is_whole, [*self.definitions.besides(source), *documents])
-        in_force, known = self.in_force, known_of(all_known, self._namespace, self._labels)
-        judge = in_force.judge(known, self._namespace)
+        in_force, data = self.in_force, known_of(all_known, self._namespace, self._labels)
+        judge = in_force.judge(data, self._namespace)
         needs = frozenset[str]().union(*(each.needs for each in in_force.engine.policies))
         time, defined = f"{in_force.now:%F %H}", self.definitions.version
-        depends = in_force.engine, time, known.seen_by(needs), defined
+        depends = in_force.engine, time, data.seen_by(needs), defined
         return depends, lambda document: in_force.result(judge(document))
 
     def page(self, violation: ReportedViolation) -> str:
@@ -141,18 +141,18 @@ class OpenText:
         self._depends, self._results = depends, {}
 
         def result(document: Document) -> SubjectResult:
-            found = before.get(id(document)) or (document, judge(document))
-            self._results[id(document)] = found
-            return found[1]
+            judged = before.get(id(document)) or (document, judge(document))
+            self._results[id(document)] = judged
+            return judged[1]
 
-        found: list[EditorDiagnostic] = []
+        diagnostics: list[EditorDiagnostic] = []
         for part, new, of_part in zip(parts, parsed, self._last, strict=True):
             lines = part.text.split("\n")
             if isinstance(new, DocumentError):
-                found += _report_failures(part, lines, new)
+                diagnostics += _report_failures(part, lines, new)
             for document in of_part:
-                found += _diagnose(document, result, part, lines)
-        return found
+                diagnostics += _diagnose(document, result, part, lines)
+        return diagnostics
 
 
 def _diagnose(
@@ -181,12 +181,12 @@ def _diagnose(
             yield _at(part, lines, place, violation, document)
 
 
-def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:
+def fixes_of(text: str, diagnostics: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:
     """Yield the edits that fix violations in a text: at most one per document."""
     for part in parts_of(text):
         changes = [
             (shown.document, operation)
-            for shown in found
+            for shown in diagnostics
             if shown.part == part and shown.document is not None
             for operation in shown.violation.patch
         ]

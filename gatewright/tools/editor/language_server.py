@@ -115,13 +115,14 @@ class EditorSession:
                 self.say(f"the previous policies stay in force: {error}")
             self.failure = str(error)
         defined = self.policies.definitions.version
-        found = await loop.run_in_executor(self.thread, opened.diagnostics, text)
+        diagnostics = await loop.run_in_executor(self.thread, opened.diagnostics, text)
         if self.policies.definitions.version != defined:
             self._judge_all(besides=uri)  # by the changed definitions of this text
         self.duration = time.perf_counter() - begin
         lines = document.lines
         self.shown[uri] = [
-            (_diagnostic(document.position_codec, lines, finding), finding) for finding in found
+            (_diagnostic(document.position_codec, lines, finding), finding)
+            for finding in diagnostics
         ]
         self._publish(uri, version)
 
@@ -199,7 +200,7 @@ class EditorSession:
             if edit := self._edit(uri, safe):
                 yield lsp.CodeAction("Fix all violations that are safe to fix", FIX_ALL, edit=edit)
 
-    def _edit(self, uri: str, found: Sequence[EditorDiagnostic]) -> lsp.WorkspaceEdit | None:
+    def _edit(self, uri: str, diagnostics: Sequence[EditorDiagnostic]) -> lsp.WorkspaceEdit | None:
         document = self.server.workspace.get_text_document(uri)
         edits = [
             lsp.TextEdit(
@@ -209,7 +210,7 @@ class EditorSession:
                 ),
                 edit.text,
             )
-            for edit in fixes_of(document.source, found)
+            for edit in fixes_of(document.source, diagnostics)
         ]
         versioned = lsp.OptionalVersionedTextDocumentIdentifier(uri, document.version)
         change = lsp.TextDocumentEdit(versioned, edits)
@@ -246,15 +247,17 @@ def _as_text(message: str) -> str:
 
 
 def _diagnostic(
-    codec: PositionCodec, lines: Sequence[str], found: EditorDiagnostic
+    codec: PositionCodec, lines: Sequence[str], diagnostic: EditorDiagnostic
 ) -> lsp.Diagnostic:
-    begin, end = (lsp.Position(found.line, each) for each in (found.column, found.end))
+    begin, end = (
+        lsp.Position(diagnostic.line, column) for column in (diagnostic.column, diagnostic.end)
+    )
     places = lsp.Range(begin, end)
     return lsp.Diagnostic(
         codec.range_to_client_units(lines, places),
-        found.violation.message,
-        SEVERITIES[found.violation.level],
-        code=found.violation.policy or None,
+        diagnostic.violation.message,
+        SEVERITIES[diagnostic.violation.level],
+        code=diagnostic.violation.policy or None,
         source="gatewright",
     )
 

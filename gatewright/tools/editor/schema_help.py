@@ -36,16 +36,16 @@ def completions(part: TextPart, line: int, column: int) -> list[SchemaEntry]:
     """Return the possible fields or values at a position (line and column from 0)."""
     before = part.text.split("\n")[: line + 1]
     before[-1] = before[-1][:column]
-    found = LINE.match(before[-1])
-    if found is None or not (schema := _schema(part.text)):
+    match = LINE.match(before[-1])
+    if match is None or not (schema := _schema(part.text)):
         return []
     chosen = dict(CHOOSES.findall(part.text))
-    if found["key"] == "policy":
+    if match["key"] == "policy":
         return [SchemaEntry(name, each.summary) for name, each in catalogue().items()]
-    if found["key"]:
-        path = (*path_at(before), found["key"])
+    if match["key"]:
+        path = (*path_at(before), match["key"])
         return list(_values(_below(schema, path, chosen)))
-    if WORD.sub("", before[-1][found.end() :]):
+    if WORD.sub("", before[-1][match.end() :]):
         return []
     schemas = list(_below(schema, path_at(before), chosen))
     fields = [
@@ -59,18 +59,18 @@ def completions(part: TextPart, line: int, column: int) -> list[SchemaEntry]:
 def meaning(part: TextPart, line: int) -> str:
     """Return the meaning of the field on a line, in Markdown; "" for an unknown field."""
     before = part.text.split("\n")[: line + 1]
-    found = LINE.match(before[-1])
-    if found is None or not found["key"] or not (schema := _schema(part.text)):
+    match = LINE.match(before[-1])
+    if match is None or not match["key"] or not (schema := _schema(part.text)):
         return ""
-    value = (found["value"] or "").strip()
-    if found["key"] == "policy" and value in catalogue():
+    value = (match["value"] or "").strip()
+    if match["key"] == "policy" and value in catalogue():
         return f"**{value}**: {catalogue()[value].summary}"
-    path = (*path_at(before), found["key"])
+    path = (*path_at(before), match["key"])
     for subschema in _below(schema, path, dict(CHOOSES.findall(part.text))):
         if "description" in subschema:
             default = subschema.get("default")
             more = "" if default is None else f" Default: `{to_yaml_line(default)}`."
-            return f"**{found['key']}**: {subschema['description'].removesuffix('.')}.{more}"
+            return f"**{match['key']}**: {subschema['description'].removesuffix('.')}.{more}"
     return ""
 
 
@@ -79,22 +79,22 @@ def path_at(lines: Sequence[str]) -> Path:
     path: list[str] = []
     indent: int | None = None
     for text in reversed(lines):
-        found = LINE.match(text)
+        match = LINE.match(text)
         if (
-            found is None
+            match is None
             or (indent is not None and not text.strip(" -"))
             or text.lstrip()[:1] == "#"
         ):
             continue
-        column = len(found["indent"] + found["dashes"])
+        column = len(match["indent"] + match["dashes"])
         if indent is None:
             indent = column
-        elif found["key"] and (column < indent or (column == indent and path[:1] == [ITEM])):
-            path.insert(0, found["key"])
+        elif match["key"] and (column < indent or (column == indent and path[:1] == [ITEM])):
+            path.insert(0, match["key"])
             indent = column
-        if found["dashes"] and len(found["indent"]) < indent <= column:
+        if match["dashes"] and len(match["indent"]) < indent <= column:
             path.insert(0, ITEM)
-            indent = len(found["indent"])
+            indent = len(match["indent"])
     return tuple(path)
 
 

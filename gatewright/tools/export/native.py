@@ -43,39 +43,43 @@ def export(documents: Iterable[Document], *, static: bool = False) -> Iterator[E
     for document in documents:
         value = document.value
         kind, metadata = value["kind"], value.get("metadata") or {}
-        found = ExportedPolicy(str(metadata.get("name") or document.where()))
+        exported = ExportedPolicy(str(metadata.get("name") or document.where()))
         if not metadata.get("name"):
-            found.lost.append("an object without a name is not exported")
+            exported.lost.append("an object without a name is not exported")
         elif kind == "PolicyException":
-            found.lost.append("exceptions are not exported")
+            exported.lost.append("exceptions are not exported")
         elif kind.endswith("AdmissionPolicy") and value["apiVersion"] != API_VERSION:
             spec = parse(AdmissionPolicySpec, value["spec"], at="spec")
-            _export(found, spec, value["metadata"].get("namespace") or "", STATIC if static else "")
-        yield found
+            _export(
+                exported, spec, value["metadata"].get("namespace") or "", STATIC if static else ""
+            )
+        yield exported
 
 
-def _export(found: ExportedPolicy, spec: AdmissionPolicySpec, namespace: str, ending: str) -> None:
+def _export(
+    exported: ExportedPolicy, spec: AdmissionPolicySpec, namespace: str, ending: str
+) -> None:
     if any(map(_is_beyond, _expressions(spec.model_dump(by_alias=True)))):
-        found.lost.append("not exported: it calls functions that the API server does not have")
+        exported.lost.append("not exported: it calls functions that the API server does not have")
         return
     if any(clause.pod_selector is not None for clause in spec.match.any):
-        found.lost.append("not exported: podSelector")
+        exported.lost.append("not exported: podSelector")
         return
-    rules = _rules(found, spec)
+    rules = _rules(exported, spec)
     if rules is None:
         return
     clauses = spec.match.any or [MatchClause()]
     for at, clause in enumerate(clauses, 1):
         targets = _targets(spec, clause, namespace or None)
         if not targets:
-            found.lost.append(f"match.any[{at - 1}] selects no resource of Kubernetes' own")
+            exported.lost.append(f"match.any[{at - 1}] selects no resource of Kubernetes' own")
             continue
         suffix = f"-{at}" if len(clauses) > 1 else ""
         before = f"{namespace}." if namespace else ""
-        name = f"{before}{found.name}{suffix}{ending}"
+        name = f"{before}{exported.name}{suffix}{ending}"
         match = conditions(clause, spec.match.exclude, namespace)
-        found.objects += _objects(name, spec, rules, constraints(clause, targets), match)
-    found.lost += _losses(spec)
+        exported.objects += _objects(name, spec, rules, constraints(clause, targets), match)
+    exported.lost += _losses(spec)
 
 
 def _losses(spec: AdmissionPolicySpec) -> Iterator[str]:
@@ -109,7 +113,7 @@ def _is_beyond(expression: str) -> bool:
     return BEYOND.search("".join(TEXT.split(expression)[::2])) is not None
 
 
-def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | None:
+def _rules(exported: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | None:
     """Return variables and rules; None, with the reason in `lost`, if CEL cannot express them."""
     if spec.policy is None:
         inlined = [{"name": "params", "expression": _constant(spec.params)}] if spec.params else []
@@ -127,9 +131,9 @@ def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | Non
     counterpart = COUNTERPARTS.get(spec.policy)
     expressions = counterpart(policy.params.model_validate(spec.params)) if counterpart else []
     if not expressions:
-        found.lost.append(f"not exported: {spec.policy} {_why_not(policy, spec.params)}")
+        exported.lost.append(f"not exported: {spec.policy} {_why_not(policy, spec.params)}")
         return None
-    found.lost.append("custom resources, and what is created for them, are not judged")
+    exported.lost.append("custom resources, and what is created for them, are not judged")
     validations = [each.validation for each in expressions]
     return {"variables": used_variables(expressions), "validations": validations}
 
@@ -176,7 +180,7 @@ def _targets(spec: AdmissionPolicySpec, clause: MatchClause, namespace: str | No
     alone = spec.model_copy(update={"match": spec.match.model_copy(update={"any": [clause]})})
     if spec.policy is None:
         return list(resources_of([], alone, namespace)[0])
-    found = []
+    selected = []
     for target in catalogue()[spec.policy].targets:
         kind = target.kind
         requested = clause.operations or target.operations or CREATE_AND_UPDATE
@@ -185,8 +189,8 @@ def _targets(spec: AdmissionPolicySpec, clause: MatchClause, namespace: str | No
         in_clause = clause.subresources is None or target.subresource in clause.subresources
         is_native = f"{kind.resource.api_version}/{kind.kind}" in resources()
         if operations and is_named and in_clause and is_native:
-            found.append(Target(kind, target.subresource, operations))
-    return found
+            selected.append(Target(kind, target.subresource, operations))
+    return selected
 
 
 def _objects(

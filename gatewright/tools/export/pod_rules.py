@@ -44,10 +44,10 @@ class CelRule:
     @property
     def validation(self) -> dict[str, str]:
         """The rule as a validation of a ValidatingAdmissionPolicy."""
-        found = {"expression": self.expression, "message": self.message}
+        rule = {"expression": self.expression, "message": self.message}
         if self.message_expression:
-            found["messageExpression"] = self.message_expression
-        return found
+            rule["messageExpression"] = self.message_expression
+        return rule
 
 
 def of_pod(test: str, message: str) -> CelRule:
@@ -106,9 +106,9 @@ def in_user_namespaces(rules: list[CelRule]) -> list[CelRule]:
 
 def used_variables(rules: list[CelRule]) -> list[dict[str, str]]:
     """Return the variables that rules read, with those that these read."""
-    text, found = str(rules), list[str]()
+    text, used = str(rules), list[str]()
     for name in reversed(VARIABLES):
         if f"variables.{name}" in text:
-            found.insert(0, name)
+            used.insert(0, name)
             text += VARIABLES[name]
-    return [{"name": name, "expression": VARIABLES[name]} for name in found]
+    return [{"name": name, "expression": VARIABLES[name]} for name in used]

@@ -17,12 +17,12 @@ ACCOUNT = "system:serviceaccount:"
 
 def constraints(clause: MatchClause, targets: Iterable[Target]) -> JsonObject:
     """Return match constraints for the resources that a clause selects, with its selectors."""
-    found: JsonObject = {"resourceRules": list(_rules(targets))}
+    matched: JsonObject = {"resourceRules": list(_rules(targets))}
     if clause.namespace_selector is not None:
-        found["namespaceSelector"] = _selector(clause.namespace_selector)
+        matched["namespaceSelector"] = _selector(clause.namespace_selector)
     if clause.object_selector is not None:
-        found["objectSelector"] = _selector(clause.object_selector)
-    return found
+        matched["objectSelector"] = _selector(clause.object_selector)
+    return matched
 
 
 def conditions(clause: MatchClause, exclude: Exclude, namespace: str) -> list[JsonObject]:

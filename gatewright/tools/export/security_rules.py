@@ -241,12 +241,12 @@ def pod_security(params: Any) -> list[CelRule]:
     """Return the rules of a level at a version; none if namespaces' labels decide the level."""
     version = str(params.version)
     minor = NEWEST if version == "latest" else int(version.partition(".")[2])
-    found = checks(str(params.level), minor, frozenset(params.excluded_checks))
+    restrictions = checks(str(params.level), minor, frozenset(params.excluded_checks))
     if params.namespace_labels is not None:
         return []
-    if any(each.judge is seccomp_profiles.validate_annotations for each in found):
+    if any(each.judge is seccomp_profiles.validate_annotations for each in restrictions):
         return []  # versions before 1.19
-    rules = [rule for each in found for rule in _rules(each)]
+    rules = [rule for each in restrictions for rule in _rules(each)]
     if classes := params.exempt_runtime_classes:
         exempt = f"variables.pod.?runtimeClassName.orValue('') in {literal(list(classes))}"
         return unless(exempt, rules)

@@ -148,14 +148,14 @@ def probes(params: Any) -> list[CelRule]:
             for name, test in has.items()
         }
     containers = "variables.pod.?containers.orValue([])"
-    found = []
+    required = []
     for test, message in rules.items():
         bad = f"{containers}.filter(container, {negate(test)})"
         names = f"{bad}.map(container, container.name).join(', ')"
         expression = f"{ON_FAILURE} || {containers}.all(container, {test})"
         named = f"'containers ' + {names} + {literal(f': {message}')}"
-        found.append(CelRule(expression, message, named))
-    return found
+        required.append(CelRule(expression, message, named))
+    return required
 
 
 def _has_probe(name: str, handlers: list[str]) -> str:

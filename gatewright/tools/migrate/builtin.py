@@ -57,8 +57,8 @@ def builtin_policy(
 def _is_like(template: Any, given: Any, bound: dict[str, Any]) -> bool:
     """Return whether a rule has the tests of a template; add the values of `$…` to `bound`."""
     if isinstance(template, str) and template.startswith("$"):
-        found = _READERS[template](given)
-        return bool(found) and bound.setdefault(template, found) == found
+        value = _READERS[template](given)
+        return bool(value) and bound.setdefault(template, value) == value
     if isinstance(template, dict) and isinstance(given, dict):
         same = template.keys() == given.keys()
         return same and all(_is_like(template[key], given[key], bound) for key in template)
@@ -73,7 +73,7 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     text = re.sub(r"\s+", "", str(value))
-    return re.sub(r"\[([\w,]+)\]", lambda found: str(sorted(found[1].split(","))), text)
+    return re.sub(r"\[([\w,]+)\]", lambda match: str(sorted(match[1].split(","))), text)
 
 
 def _words(given: Any) -> list[str] | None:
@@ -91,8 +91,8 @@ def _types(given: Any) -> list[str] | None:
 
 
 def _range(given: Any) -> list[dict[str, int]] | None:
-    found = RANGE.fullmatch(str(given))
-    return [{"minimum": int(found[1]), "maximum": int(found[2])}] if found else None
+    match = RANGE.fullmatch(str(given))
+    return [{"minimum": int(match[1]), "maximum": int(match[2])}] if match else None
 
 
 def _globs(given: Any) -> dict[str, str] | None:

@@ -111,7 +111,11 @@ def _clause(rule: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     operations = texts(rule["operations"])
     if "*" in operations:
         of_each = [OPERATIONS_OF.get(each, EVERY_OPERATION) for each in subresources]
-        operations = [each for each in EVERY_OPERATION if any(each in found for found in of_each)]
+        operations = [
+            operation
+            for operation in EVERY_OPERATION
+            if any(operation in allowed for allowed in of_each)
+        ]
     clause: dict[str, Any] = {"kinds": list(kinds), "operations": operations}
     if subresources != {""}:
         clause["subresources"] = sorted(subresources)

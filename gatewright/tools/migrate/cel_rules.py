@@ -23,12 +23,12 @@ def of_pod(expression: str) -> str:
     """
     literals = [range(e.at, e.at + len(e.text)) for e in tokens(expression) if e.sort == "literal"]
 
-    def pod_path(found: re.Match[str]) -> str:
-        if any(found.start() in each for each in literals):
-            return found[0]
-        if found[1] == "oldObject":
+    def pod_path(match: re.Match[str]) -> str:
+        if any(match.start() in each for each in literals):
+            return match[0]
+        if match[1] == "oldObject":
             refuse("it reads the old pod template")
-        return f"variables.pod.{found[2]}"
+        return f"variables.pod.{match[2]}"
 
     return OF_POD.sub(pod_path, expression)
 
@@ -61,10 +61,10 @@ def _inline(expression: str, of_name: Mapping[str, str]) -> str:
     """Return an expression with the expressions of variables in place of their names."""
     literals = [range(e.at, e.at + len(e.text)) for e in tokens(expression) if e.sort == "literal"]
 
-    def expression_of(found: re.Match[str]) -> str:
-        if any(found.start() in each for each in literals) or found[1] not in of_name:
-            return found[0]
-        return f"({of_name[found[1]]})"
+    def expression_of(match: re.Match[str]) -> str:
+        if any(match.start() in each for each in literals) or match[1] not in of_name:
+            return match[0]
+        return f"({of_name[match[1]]})"
 
     inlined = USED.sub(expression_of, expression)
     refuse_large({"expression": inlined})
@@ -88,12 +88,12 @@ def cel_rules(source: Mapping[str, Any], of_pods: bool = False) -> dict[str, Any
 
 def validation(each: Mapping[str, Any], convert: Callable[[str], str] = str) -> dict[str, Any]:
     """Return a validation, with `…` for each variable in its message."""
-    found = {"expression": convert(each["expression"])}
+    written = {"expression": convert(each["expression"])}
     if message := " ".join(VARIABLE.sub("…", each.get("message") or "").split()):
-        found["message"] = message
+        written["message"] = message
     if each.get("messageExpression"):
-        found["messageExpression"] = convert(each["messageExpression"])
-    return found
+        written["messageExpression"] = convert(each["messageExpression"])
+    return written
 
 
 def _name(rules: Iterable[Any], convert: Callable[[str], str]) -> list[dict[str, str]]:

@@ -72,26 +72,26 @@ def command(
     else:
         documents = asyncio.run(_of_cluster(settings, problems))
     end = expires or datetime.now(UTC) + VALID_FOR
-    found = migrate(documents, f"{end:%Y-%m-%d}T00:00:00Z")
+    migration = migrate(documents, f"{end:%Y-%m-%d}T00:00:00Z")
     problems += [f"{e.origin.document.where()}: {e.origin.title}: skipped: {e.reason}"
-                 for e in found.skipped]  # fmt: skip
+                 for e in migration.skipped]  # fmt: skip
     for line in (*problems, *(f"note: {note}" for note in notes)):
         complain(printable(line))
-    for one in found.unconverted:
+    for one in migration.unconverted:
         where = one.origin.document.where()
         nearest = f"; nearest: {one.nearest}" if one.nearest else ""
         echo(printable(f"{where}: not converted: {one.origin.title}: {one.reason}{nearest}"))
-    if found.others:
-        echo(f"no policies, so not converted: {others(found)}")
-    if not (found.converted or found.unconverted):
+    if migration.others:
+        echo(f"no policies, so not converted: {others(migration)}")
+    if not (migration.converted or migration.unconverted):
         complain("nothing is written: no policies of Kyverno, Gatekeeper or Pod Security")
         return 3
-    write_files(files_of(found), directory)
+    write_files(files_of(migration), directory)
     echo(
-        f"{count_noun(len(found.converted), 'object')} written to {directory}, "
-        f"{count_noun(len(found.unconverted), 'rule')} not converted ({directory / REPORT})"
+        f"{count_noun(len(migration.converted), 'object')} written to {directory}, "
+        f"{count_noun(len(migration.unconverted), 'rule')} not converted ({directory / REPORT})"
     )
-    return 3 if problems else 1 if found.unconverted else 0
+    return 3 if problems else 1 if migration.unconverted else 0
 
 
 async def _of_cluster(settings: Settings, problems: list[str]) -> list[Document]:

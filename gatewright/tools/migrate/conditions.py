@@ -57,18 +57,18 @@ class Conditions:
 
     def _one(self, condition: Mapping[str, Any]) -> "ConditionTest":
         key, operator, value = (condition.get(each) for each in ("key", "operator", "value"))
-        found = VARIABLE.fullmatch(key.strip()) if isinstance(key, str) else None
-        if found is None:
+        match = VARIABLE.fullmatch(key.strip()) if isinstance(key, str) else None
+        if match is None:
             refuse(f"the key of a condition is not exactly one variable: {key!r}")
         if "{{" in str(value):
             refuse(f"the value of a condition contains a variable: {value!r}")
-        if found[1].split("|")[0].strip() == OPERATION:
+        if match[1].split("|")[0].strip() == OPERATION:
             return ConditionTest(self._operation(str(operator), value))
-        queried = query(found[1], self._names)
-        can_fail = queried.default is MISSING and found[1] not in self._present
+        queried = query(match[1], self._names)
+        can_fail = queried.default is MISSING and match[1] not in self._present
         test = _test(queried, str(operator), value)
         if can_fail and test in ("true", "false"):
-            refuse(f"the operator {operator} with {value!r} only tests that {found[1]} exists")
+            refuse(f"the operator {operator} with {value!r} only tests that {match[1]} exists")
         return ConditionTest(test, can_fail)
 
     def _operation(self, operator: str, value: Any) -> str:
@@ -155,15 +155,15 @@ def _member(key: Queried, operator: str, value: Any) -> str:
 
 def _of_items(key: Queried, operator: str, values: Sequence[Any], test: str) -> str:
     """Return the test that one or all items pass; a missing list can count as empty text."""
-    found = f"{key.text}.{'exists' if operator.startswith('Any') else 'all'}(item, {test})"
+    expression = f"{key.text}.{'exists' if operator.startswith('Any') else 'all'}(item, {test})"
     if key.default == []:
-        return found
+        return expression
     if key.default != "":
         refuse("a list in a condition has no default, and Kyverno fails where it is missing")
     # Kyverno compares the empty text in place of a missing list.
     if operator in ("AnyNotIn", "AllIn") or any(not str(each).strip("*") for each in values):
         refuse(f"{operator} takes the default '' of a list for an item")
-    return found
+    return expression
 
 
 def _equal(key: Queried, value: Any) -> str:

@@ -64,8 +64,8 @@ def is_known(kind: str, rego: str) -> bool:
 
 @cache
 def _digests() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = yaml.safe_load(FILE.read_text())
-    return found
+    digests: dict[str, list[str]] = yaml.safe_load(FILE.read_text())
+    return digests
 
 
 def _containers(test: str, message: str) -> LibraryConverter:
@@ -144,13 +144,13 @@ def _replicas(given: Parameters, _: str) -> TemplateRules:
 def _token(_: Parameters, rego: str) -> TemplateRules:
     mounts = f"container.?volumeMounts.orValue([]).exists(mount, mount.mountPath == '{TOKENS}')"
     unset = "has(object.spec.automountServiceAccountToken)"
-    found = containers_rules(
+    rules = containers_rules(
         some([unset, negate(mounts)]), "must not mount a token", {}, rego, lists=LISTS[:2]
     )
     test = "!object.spec.?automountServiceAccountToken.orValue(false)"
     path = "spec.automountServiceAccountToken"
-    found.validations.insert(0, rule(test, "must not be true", path))
-    return found
+    rules.validations.insert(0, rule(test, "must not be true", path))
+    return rules
 
 
 def _host_namespaces(_: Parameters, rego: str) -> TemplateRules:
@@ -163,10 +163,10 @@ def _host_namespaces(_: Parameters, rego: str) -> TemplateRules:
 
 def _host_process(given: Parameters, rego: str) -> TemplateRules:
     field = "securityContext.?windowsOptions.?hostProcess.orValue(false)"
-    found = containers_rules(f"!container.?{field}", "must not be a host process", given, rego)
+    rules = containers_rules(f"!container.?{field}", "must not be a host process", given, rego)
     path = "spec.securityContext.windowsOptions.hostProcess"
-    found.validations.insert(0, rule(f"!object.spec.?{field}", "must not be true", path))
-    return found
+    rules.validations.insert(0, rule(f"!object.spec.?{field}", "must not be true", path))
+    return rules
 
 
 # Other kinds have no equal rules (docs/policies-from-elsewhere.md).

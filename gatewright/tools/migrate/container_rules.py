@@ -23,15 +23,15 @@ def split_containers(expression: str, message: str) -> Iterator[dict[str, str]]:
     rest = list[str]()
     named = list[dict[str, str]]()
     for part in conjuncts(expression):
-        found = OF_ITEMS.fullmatch(part)
-        is_whole = found and without_brackets(f"({found['test']})") == found["test"]
-        containers = _optional(found, rest) if found and is_whole else ""
-        if not message or found is None or not containers:
+        match = OF_ITEMS.fullmatch(part)
+        is_whole = match and without_brackets(f"({match['test']})") == match["test"]
+        containers = _optional(match, rest) if match and is_whole else ""
+        if not message or match is None or not containers:
             rest.append(part)
             continue
         names = list(dict.fromkeys(LAST_NAME.findall(containers)))
         what = names[0] if len(names) == 1 else "containers"
-        item, test = found["item"], found["test"]
+        item, test = match["item"], match["test"]
         bad = f"{containers}.filter({item}, {negate(test)}).map({item}, {item}.name).join(', ')"
         named.append(
             {
@@ -45,17 +45,17 @@ def split_containers(expression: str, message: str) -> Iterator[dict[str, str]]:
     yield from named
 
 
-def _optional(found: re.Match[str], before: list[str]) -> str:
+def _optional(match: re.Match[str], before: list[str]) -> str:
     """Return the list so that it can be read where it is missing; "" if the tests before forbid it.
 
     What is missing passes then, so that those tests must deny it.
     """
-    text: str = found["list"]
+    text: str = match["list"]
     if text.endswith((".orValue([])", ".orValue([]))")):
-        return "" if found["absent"] else text
+        return "" if match["absent"] else text
     parent, _, name = text.rpartition(".")
     holder, _, field = parent.rpartition(".")
     is_guarded = f"has({parent})" in before and holder in ("object", "variables.pod")
-    if found["absent"] != text and (found["absent"] or f"has({text})" not in before):
+    if match["absent"] != text and (match["absent"] or f"has({text})" not in before):
         is_guarded = False
     return f"{holder}.?{field}.?{name}.orValue([])" if is_guarded else ""

@@ -54,12 +54,12 @@ class Context:
         """Return the title and the description that the author gave, each in one line."""
         template = self.templates.get(str(origin.document.value.get("kind")), {})
         annotations = _annotations(template) | _annotations(origin.document.value)
-        found = []
+        texts = []
         for word in ("title", "description"):
             named = (*(f"{prefix}/{word}" for prefix in DESCRIBING), word)
             text = next((annotations[key] for key in named if key in annotations), "")
-            found.append(" ".join(str(text).split()))
-        return found[0], found[1]
+            texts.append(" ".join(str(text).split()))
+        return texts[0], texts[1]
 
     def excluded_from(self, process: str) -> list[str]:
         """Return the namespaces that the Config excludes from one of Gatekeeper's processes."""

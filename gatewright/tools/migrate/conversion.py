@@ -161,31 +161,31 @@ class _Run:
         kind, whole = str(document.value.get("kind")), Origin(document, value=document.value)
         source = SOURCES.get(group)
         if source is None:
-            known = KINDS.get((group, kind))
+            versions = KINDS.get((group, kind))
             if group == ADMISSION and kind in NATIVE:
                 self._refuse(whole, "it is the API server's own", AS_IT_IS)
-            elif known is not None:
-                self._require_version(whole, group, version, known)
+            elif versions is not None:
+                self._require_version(whole, group, version, versions)
             elif self.context.kinds.has(group, kind) or group in OF_TESTS:
                 self.found.others[kind] += 1
             else:
                 self._skip(whole, "not a policy of Kyverno, Gatekeeper or Pod Security")
         elif self._require_version(whole, group, version, source.versions):
             with self.reading(whole):
-                found = source.kinds.get(kind) or source.kinds.get(ANY)
-                if found is None:
+                converter = source.kinds.get(kind) or source.kinds.get(ANY)
+                if converter is None:
                     refuse(f"policies of this kind are not converted: {kind}", KEEP)
                 for origin in _rules(whole) if kind in OF_RULES else (whole,):
-                    self._convert(origin, found)
+                    self._convert(origin, converter)
 
     def _require_version(
-        self, origin: Origin, group: str, version: str, known: tuple[str, ...]
+        self, origin: Origin, group: str, version: str, versions: tuple[str, ...]
     ) -> bool:
         """Return whether a version is known; otherwise name the document."""
-        if version not in known:
+        if version not in versions:
             named = f"version {version} of {group}" if group else f"version {version}"
-            self._skip(origin, f"unknown {named}; known: {', '.join(known)}")
-        return version in known
+            self._skip(origin, f"unknown {named}; known: {', '.join(versions)}")
+        return version in versions
 
     def _convert(self, origin: Origin, kind: SourceKind) -> None:
         with self.reading(origin):
@@ -241,8 +241,8 @@ class _Run:
 
 def _reason(path: str, text: str) -> tuple[str, str]:
     """Return why a converted object is invalid, and what to do."""
-    if found := UNKNOWN_FUNCTION.search(text):
-        return f"it calls a function that Kubernetes' CEL does not have: {found[1]}()", KEEP
+    if match := UNKNOWN_FUNCTION.search(text):
+        return f"it calls a function that Kubernetes' CEL does not have: {match[1]}()", KEEP
     if path.endswith("xpression"):
         return f"its CEL is invalid: {text}", CORRECT
     return f"the converted object is invalid: {path or 'it'}: {text}", CORRECT

@@ -77,10 +77,10 @@ def _by_match(spec: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]
     """Return the entries for the objects that an exception of kyverno.io selects."""
     if spec.get("conditions") or spec.get("podSecurity"):
         refuse("it selects by conditions or podSecurity", NEAREST)
-    sort, found = filters(spec.get("match"))
-    if sort == "all" and len(found) > 1:
+    sort, blocks = filters(spec.get("match"))
+    if sort == "all" and len(blocks) > 1:
         refuse("match.all has several filters", NEAREST)
-    return [_clause(each, names) for each in found]
+    return [_clause(each, names) for each in blocks]
 
 
 def _by_conditions(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -90,13 +90,13 @@ def _by_conditions(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     clause: dict[str, Any] = {}
     for condition in spec.get("matchConditions") or ():
         for test in condition["expression"].split("&&"):
-            found = TEST.fullmatch(test.strip())
-            field = f"{found['field']}s" if found else ""
-            if found is None or field in clause:
+            match = TEST.fullmatch(test.strip())
+            field = f"{match['field']}s" if match else ""
+            if match is None or field in clause:
                 refuse(
                     f"it tests more than names and namespaces: {condition['expression']}", NEAREST
                 )
-            clause[field] = [each[1:-1] for each in re.findall(TEXT, found["texts"])]
+            clause[field] = [each[1:-1] for each in re.findall(TEXT, match["texts"])]
     return [clause]
 
 

@@ -52,10 +52,10 @@ class KindNames:
         if "*" in kind or "?" in kind:
             refuse(f"policies of Gatewright name their kinds; it matches every kind: {kind}",
                    EVERY_KIND)  # fmt: skip
-        known = self._foreign if group == "*" else self._kinds
-        found = [each for each in known if each.kind == kind and group in ("*", each.group)]
-        if found:
-            return self._word(found[0], version)
+        kinds = self._foreign if group == "*" else self._kinds
+        candidates = [each for each in kinds if each.kind == kind and group in ("*", each.group)]
+        if candidates:
+            return self._word(candidates[0], version)
         if group == "*" or version == "*":
             refuse(f"{UNKNOWN}: {kind}", ADD_DEFINITION)
         return f"{group}/{version}/{kind}".removeprefix("/")
@@ -72,11 +72,13 @@ class KindNames:
 
     def of_resource(self, group: str, version: str, resource: str) -> str:
         """Return the kind of a resource."""
-        known = self._foreign if group == "*" else self._kinds
-        found = [each for each in known if each.plural == resource and group in ("*", each.group)]
-        if not found:
+        kinds = self._foreign if group == "*" else self._kinds
+        candidates = [
+            kind for kind in kinds if kind.plural == resource and group in ("*", kind.group)
+        ]
+        if not candidates:
             refuse(f"{UNKNOWN}: {resource}.{group}", ADD_DEFINITION)
-        return self._word(found[0], version)
+        return self._word(candidates[0], version)
 
     def code(self, words: Iterable[str]) -> str:
         """Return the type that objects of all these kinds have; "" if they differ."""

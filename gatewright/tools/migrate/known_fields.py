@@ -154,21 +154,21 @@ SOURCE: KnownShape = {
 }  # fmt: skip
 
 
-def refuse_unknown(value: Any, known: KnownShape, at: str = "") -> None:
+def refuse_unknown(value: Any, shape: KnownShape, at: str = "") -> None:
     """Refuse a value with a field that is not known."""
-    for path in unknown_fields(value, known, at):
+    for path in unknown_fields(value, shape, at):
         refuse(f"it has a field that no converter knows: {path}", KEEP)
 
 
-def unknown_fields(value: Any, known: KnownShape, at: str = "") -> Iterator[str]:
+def unknown_fields(value: Any, shape: KnownShape, at: str = "") -> Iterator[str]:
     """Yield the paths of fields that are not known; a list has them in its items."""
     if isinstance(value, list):
         for number, item in enumerate(value):
-            yield from unknown_fields(item, known, f"{at}[{number}]")
+            yield from unknown_fields(item, shape, f"{at}[{number}]")
     elif isinstance(value, Mapping):
         for key, below in value.items():
             path = f"{at}.{key}" if at else str(key)
-            if key not in known:
+            if key not in shape:
                 yield path
-            elif known[key] is not None:
-                yield from unknown_fields(below, known[key], path)
+            elif shape[key] is not None:
+                yield from unknown_fields(below, shape[key], path)

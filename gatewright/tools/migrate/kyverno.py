@@ -80,9 +80,9 @@ def _refuse_contradictions(spec: Mapping[str, Any], rule: Mapping[str, Any]) -> 
         has = " and ".join(checks) or "none"
         refuse(f"a rule has exactly one check; it has {has}", "one rule for each check")
     for block in ("match", "exclude"):
-        found = [each for each in ("any", "all", "resources") if (rule.get(block) or {}).get(each)]
-        if len(found) > 1:
-            refuse(f"its {block} has {' and '.join(found)}", "one rule for each")
+        forms = [each for each in ("any", "all", "resources") if (rule.get(block) or {}).get(each)]
+        if len(forms) > 1:
+            refuse(f"its {block} has {' and '.join(forms)}", "one rule for each")
     if spec.get("admission") is False:
         refuse("it is not evaluated at admission", "`gatewright check --kubeconfig`, or the audit")
     if spec.get("applyRules") == "One" and len(spec["rules"]) > 1:
@@ -103,8 +103,8 @@ def _rules(rule: Mapping[str, Any], scope: RuleScope) -> tuple[dict[str, Any], l
         return mutation_to_cel(changes_of(mutate), scope.is_generated), tests.preconditions
     if "podSecurity" in validate:
         return _pod_security(validate["podSecurity"]), tests.preconditions
-    if found := builtin_policy(validate, scope.kinds, scope.is_generated):
-        return found, tests.preconditions
+    if built_in := builtin_policy(validate, scope.kinds, scope.is_generated):
+        return built_in, tests.preconditions
     each = {"expression": tests.expression(validate), "message": validate.get("message")}
     whole = validation(each)
     return {
@@ -120,8 +120,8 @@ def _actions(spec: Mapping[str, Any], validate: Mapping[str, Any]) -> list[str]:
     if overrides:
         refuse("its failure action differs between namespaces", "one policy object for each action")
     action = validate.get("failureAction") or spec.get("validationFailureAction") or "Audit"
-    found = ["Deny"] if action.lower() == "enforce" else ["Audit"]
-    return [*found, "Warn"] if spec.get("emitWarning") else found
+    actions = ["Deny"] if action.lower() == "enforce" else ["Audit"]
+    return [*actions, "Warn"] if spec.get("emitWarning") else actions
 
 
 def _cel(cel: Mapping[str, Any], of_pods: bool) -> dict[str, Any]:

@@ -44,12 +44,12 @@ class TemplateRules:
         judged = [each for each in kinds if not self.kinds or each in self.kinds]
         if not judged:
             refuse(f"its template does not judge {', '.join(kinds)}", "nothing: omit it")
-        found = clause | {"kinds": judged}
+        narrowed = clause | {"kinds": judged}
         if self.only_creations:
-            found["operations"] = ["CREATE"]
+            narrowed["operations"] = ["CREATE"]
         elif self.of_ephemeral_containers:
-            found["subresources"] = ["", "ephemeralcontainers"]
-        return found
+            narrowed["subresources"] = ["", "ephemeralcontainers"]
+        return narrowed
 
 
 def rule(expression: str, message: str, path: str) -> dict[str, str]:
@@ -66,7 +66,7 @@ def containers_rules(
     test: str, message: str, given: Parameters, rego: str, *, lists: Iterable[str] = LISTS
 ) -> TemplateRules:
     """Return a rule for each list of containers that a template reads: each item passes a test."""
-    found = TemplateRules(("Pod",), only_creations="is_update" in rego)
+    rules = TemplateRules(("Pod",), only_creations="is_update" in rego)
     exempt = _exempt(given, rego)
     for name in lists:
         if name not in rego:
@@ -75,9 +75,9 @@ def containers_rules(
         items = f"object.spec.?{name}.orValue([])"
         passes = some([exempt, test]) if exempt else test
         bad = f"{items}.filter(container,\n  {negate(passes)})"
-        found.variables.append({"name": variable, "expression": bad})
+        rules.variables.append({"name": variable, "expression": bad})
         names = f"variables.{variable}.map(container, container.name).join(', ')"
-        found.validations.append(
+        rules.validations.append(
             {
                 "expression": f"variables.{variable}.size() == 0",
                 "message": message,
@@ -85,8 +85,8 @@ def containers_rules(
                 "path": f"spec.{name}",
             }
         )
-        found.of_ephemeral_containers |= name == LISTS[2]
-    return found
+        rules.of_ephemeral_containers |= name == LISTS[2]
+    return rules
 
 
 def _exempt(given: Parameters, rego: str) -> str:
@@ -157,7 +157,7 @@ def probes_rules(given: Parameters, rego: str) -> TemplateRules:
 
 def required_metadata(name: str, given: Parameters) -> TemplateRules:
     """Return the rules of K8sRequiredLabels and K8sRequiredAnnotations."""
-    found, said = TemplateRules(), given.pop("message", None)
+    rules, said = TemplateRules(), given.pop("message", None)
     if said is not None and (not isinstance(said, str) or "\n" in said.strip()):
         refuse("its message is not one line of text")
     items = f"object.metadata.?{name}"
@@ -165,11 +165,11 @@ def required_metadata(name: str, given: Parameters) -> TemplateRules:
         key, regex = label["key"], label.get("allowedRegex") or ""
         path = f"metadata.{name}[{key}]"
         present = f"{optional(items, key)}.hasValue()"
-        found.validations.append(rule(present, said or f"must have the {name[:-1]} {key}", path))
+        rules.validations.append(rule(present, said or f"must have the {name[:-1]} {key}", path))
         if regex:
             matches = f"{optional(items, key)}.orValue('').matches({literal(regex)})"
             message = said or f"must match {regex}"
-            found.validations.append(rule(some([f"!{present}", matches]), message, path))
-    if not found.validations:
+            rules.validations.append(rule(some([f"!{present}", matches]), message, path))
+    if not rules.validations:
         refuse("it requires nothing", "nothing: omit it")
-    return found
+    return rules

@@ -98,8 +98,8 @@ def _of_items(change: PathChange, at: int, root: str, before: str) -> str:
     patches = _patches(
         inner, item, f"{before}{literal(_pointer(path) + '/')} + string({index}) + ", set()
     )
-    found = f"{_there(root, path)} ? {_at(root, path)}.size() : 0"
-    indexes = f"lists.range({found})"
+    size = f"{_there(root, path)} ? {_at(root, path)}.size() : 0"
+    indexes = f"lists.range({size})"
     if items.key:
         is_it = every(
             [present(item, items.key), f"{select(item, items.key)} == {literal(items.value)}"]
@@ -140,11 +140,11 @@ def changes_of(mutate: Mapping[str, Any]) -> list[PathChange]:
 
 def _merge(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathChange]:
     for key, value in patch.items():
-        found = ANCHOR.fullmatch(key)
-        if found and (found["sort"] != "+" or ANCHOR.search(json.dumps(value))):
+        match = ANCHOR.fullmatch(key)
+        if match and (match["sort"] != "+" or ANCHOR.search(json.dumps(value))):
             refuse(f"an anchor is not converted: {key}", MUTATION)
-        path = (*above, found["key"] if found else key)
-        if found:
+        path = (*above, match["key"] if match else key)
+        if match:
             yield PathChange(path, constant(value), {len(path): False})
         elif isinstance(value, Mapping) and value:
             yield from _merge(value, path)

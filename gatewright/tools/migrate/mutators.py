@@ -58,11 +58,11 @@ def convert_mutator(origin: Origin, context: Context) -> Iterator[ConvertedPolic
 
 
 def _steps(location: str) -> PathSteps:
-    found = list(STEP.finditer(location))
-    if not found or "".join(each[0] for each in found) != location:
+    tokens = list(STEP.finditer(location))
+    if not tokens or "".join(each[0] for each in tokens) != location:
         refuse(f"the location {location} cannot be read", MUTATION)
     path: list[str | ListItems] = []
-    for token in found:
+    for token in tokens:
         if token["key"]:
             if not (path and isinstance(path[-1], str)):
                 refuse(f"the location {location} cannot be read", MUTATION)

@@ -12,8 +12,8 @@ FILE = Path(__file__).parent / "other_libraries.yaml"
 @cache
 def table() -> dict[str, Any]:
     """Return the folders of libraries, each with the rows of its policies."""
-    found: dict[str, Any] = yaml.safe_load(FILE.read_text())
-    return found
+    libraries: dict[str, Any] = yaml.safe_load(FILE.read_text())
+    return libraries
 
 
 def nearest(name: str) -> str:

@@ -39,12 +39,12 @@ Names = Mapping[str, Queried]
 
 def query(text: str, names: Names) -> Queried:
     """Convert a JMESPath expression to CEL."""
-    found = PATH.fullmatch(text.strip())
-    if found is None:
+    match = PATH.fullmatch(text.strip())
+    if match is None:
         refuse(f"an expression is more than a path with a default: {text}")
-    path, default = found["path"].strip(), MISSING
+    path, default = match["path"].strip(), MISSING
     steps = _steps(path)
-    if raw := found["default"]:
+    if raw := match["default"]:
         default = raw[1:-1] if raw[0] == "'" else json.loads(raw[1:-1])
     *_, name = [each for each in names if _begins(path, steps, each, names[each].text)] or [""]
     if not name:

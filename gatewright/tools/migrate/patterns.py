@@ -55,11 +55,13 @@ def patterns_to_cel(patterns: Iterable[Any], root: str, code: str = ANY) -> str:
     One of them must pass; if one fails and none passes, a pattern that skips does not count.
     Raises NotEqualError if a pattern has no known equivalent.
     """
-    found = [_outcome(each, PatternValue(root, code)) for each in patterns]
-    if len(found) == 1:
-        return found[0].allowed
-    skipped = [every(each.allowed for each in found)] if any(e.can_skip for e in found) else []
-    return some([*(each.passes for each in found), *skipped])
+    outcomes = [_outcome(each, PatternValue(root, code)) for each in patterns]
+    if len(outcomes) == 1:
+        return outcomes[0].allowed
+    skipped = (
+        [every(each.allowed for each in outcomes)] if any(e.can_skip for e in outcomes) else []
+    )
+    return some([*(each.passes for each in outcomes), *skipped])
 
 
 def field_type(code: str, key: str) -> str:
@@ -94,8 +96,8 @@ def _of_test(text: str) -> PatternOutcome:
 def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcome:
     conditions, anchors, rest = list[str](), list[PatternOutcome](), list[PatternOutcome]()
     for key in sorted(pattern):
-        found = ANCHOR.fullmatch(key)
-        sort, name = (found["sort"], found["key"]) if found else (None, key)
+        match = ANCHOR.fullmatch(key)
+        sort, name = (match["sort"], match["key"]) if match else (None, key)
         if "*" in name or "?" in name or "{{" in name:
             refuse(f"a key contains a wildcard or a variable: {key}")
         below, there, field = pattern[key], present(value.text, name), value.field(name)
@@ -138,15 +140,15 @@ def _of_field(pattern: Any, there: str, value: PatternValue) -> PatternOutcome:
     """Return the outcome for a field that may be missing, which counts as null."""
     if pattern == "*":
         return _of_test(there)
-    found = _outcome(pattern, value)
+    outcome = _outcome(pattern, value)
     if not isinstance(pattern, Mapping | list) and takes_null(pattern):
-        return _if_missing(negate(there), found)
-    return PatternOutcome(*(every([there, each]) for each in found))
+        return _if_missing(negate(there), outcome)
+    return PatternOutcome(*(every([there, each]) for each in outcome))
 
 
-def _if_missing(there_not: str, found: PatternOutcome) -> PatternOutcome:
+def _if_missing(there_not: str, outcome: PatternOutcome) -> PatternOutcome:
     """Return an outcome that also passes if the field is missing."""
-    return PatternOutcome(*(some([there_not, each]) for each in found))
+    return PatternOutcome(*(some([there_not, each]) for each in outcome))
 
 
 def _of_list(pattern: list[Any], value: PatternValue) -> PatternOutcome:
@@ -157,11 +159,11 @@ def _of_list(pattern: list[Any], value: PatternValue) -> PatternOutcome:
     if not isinstance(pattern[0], Mapping):
         return _of_test(_of_scalars(pattern[0], value._replace(code=value.code or "[")))
     item = value.item
-    found = _outcome(pattern[0], item)
-    allowed = f"{value.text}.all({item.text}, {found.allowed})"
-    if not found.can_skip:
+    outcome = _outcome(pattern[0], item)
+    allowed = f"{value.text}.all({item.text}, {outcome.allowed})"
+    if not outcome.can_skip:
         return _of_test(allowed)
-    one = some([f"{value.text}.size() == 0", f"{value.text}.exists({item.text}, {found.passes})"])
+    one = some([f"{value.text}.size() == 0", f"{value.text}.exists({item.text}, {outcome.passes})"])
     return PatternOutcome(every([allowed, one]), allowed)
 
 

@@ -36,9 +36,9 @@ class RuleTests:
         """Return the condition that must hold."""
         if "foreach" in validate:
             return every(map(self._each, validate["foreach"]))
-        found = _check(validate, self._judged, Conditions(self._operations, self._names))
+        expression = _check(validate, self._judged, Conditions(self._operations, self._names))
         checks = ", ".join(sorted(validate.keys() - {"message"}))
-        return found or refuse(f"its check is not converted: {checks or 'there is none'}")
+        return expression or refuse(f"its check is not converted: {checks or 'there is none'}")
 
     def _each(self, one: Mapping[str, Any]) -> str:
         if one.get("context") or one.get("foreach") or one.get("elementScope") is False:

@@ -42,8 +42,8 @@ def _comparisons(pattern: str) -> list[AmountComparison]:
         for operator, sign in OPERATORS.items():
             if pattern.startswith(operator):
                 return [AmountComparison(sign, pattern[len(operator) :].strip())]
-        if found := RANGE.fullmatch(pattern):
-            return [AmountComparison(">=", found[1]), AmountComparison("<=", found[2])]
+        if match := RANGE.fullmatch(pattern):
+            return [AmountComparison(">=", match[1]), AmountComparison("<=", match[2])]
         if OUTSIDE.fullmatch(pattern):
             refuse(f"the range {pattern!r} beside & is not converted")
     return [AmountComparison("==", pattern)]
@@ -73,8 +73,8 @@ def takes_null(pattern: Any) -> bool:
 
 
 def _null_compared(comparison: AmountComparison) -> bool:
-    found = amount(comparison.operand)
-    return found is not None and bool(COMPARE[comparison.operator](0, found))
+    operand = amount(comparison.operand)
+    return operand is not None and bool(COMPARE[comparison.operator](0, operand))
 
 
 def _compare(value: str, sign: str, operand: str, code: str) -> str:
@@ -117,5 +117,5 @@ def _compared_amount(value: str, sign: str, operand: str, code: str) -> str:
 
 def amount(text: str) -> Any:
     """Return the value of a quantity; None if a text is none."""
-    found = parse_exact(text) if any(each.isdigit() for each in text) else None
-    return None if found is None else found.value
+    quantity = parse_exact(text) if any(each.isdigit() for each in text) else None
+    return None if quantity is None else quantity.value

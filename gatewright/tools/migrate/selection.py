@@ -65,8 +65,8 @@ class RuleScope:
         if self.is_generated and {*matched, *excluded} != {"Pod"}:
             refuse("it is about pods and other kinds, and Kyverno generates rules from it",
                    "one rule for each kind")  # fmt: skip
-        sort, found = filters(rule.get("match"))
-        fields = [fields_of(each) for each in found]
+        sort, blocks = filters(rule.get("match"))
+        fields = [fields_of(each) for each in blocks]
         deletes = any("DELETE" in each.get("operations", ()) for each in fields)
         self._metadata = OF_DELETION if deletes else OBJECT
         excluding = [fields_of(each) for each in filters(rule.get("exclude"))[1]]
@@ -74,16 +74,16 @@ class RuleScope:
             refuse("Kyverno selects no Namespace by namespaceSelector", OMIT)
         self.conditions: list[str] = []
         self.match: dict[str, Any] = {"any": []}
-        for block in _merge(found) if sort == "all" else found:
+        for block in _merge(blocks) if sort == "all" else blocks:
             self._match(block)
-        if not found:
+        if not blocks:
             refuse("it has no match, so it names no kinds", ADD_MATCH)
         if self.conditions and len(self.match["any"]) > 1:
             refuse("one of several filters in match has users, annotations or wildcards",
                    "one rule for each filter")  # fmt: skip
-        sort, found = filters(rule.get("exclude"))
-        if found:
-            conditions = [every(self._exclude(each)) for each in found]
+        sort, blocks = filters(rule.get("exclude"))
+        if blocks:
+            conditions = [every(self._exclude(each)) for each in blocks]
             self.conditions.append(negate(some(conditions) if sort == "any" else every(conditions)))
 
     def without_deletions(self) -> None:
@@ -149,10 +149,10 @@ class RuleScope:
         yield from users_of(one)
 
 
-def _merge(found: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _merge(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Merge filters that must all match into one."""
     whole: dict[str, Any] = {"resources": {}}
-    for block in found:
+    for block in blocks:
         about = block.get("resources") or {}
         if about.keys() & whole["resources"].keys():
             refuse("several filters in match.all with the same field")

@@ -16,19 +16,21 @@ from webhook.messages import count_noun
 REPORT = "not-converted.md"
 
 
-def files_of(found: Migration) -> dict[str, str]:
+def files_of(migration: Migration) -> dict[str, str]:
     """Return the contents of the files by name."""
     files: dict[str, str] = {}
-    ordered = sorted(found.converted, key=_file)
+    ordered = sorted(migration.converted, key=_file)
     for name, objects in groupby(ordered, _file):
         files[name] = "---\n".join(map(_text, objects))
-    files[REPORT] = "\n".join(_report(found)) + "\n"
+    files[REPORT] = "\n".join(_report(migration)) + "\n"
     return files
 
 
-def others(found: Migration) -> str:
+def others(migration: Migration) -> str:
     """Return the kinds of objects that are no policies, each with its number."""
-    return ", ".join(f"{number} {printable(kind)}" for kind, number in sorted(found.others.items()))
+    return ", ".join(
+        f"{number} {printable(kind)}" for kind, number in sorted(migration.others.items())
+    )
 
 
 def write_files(files: dict[str, str], directory: Path) -> None:
@@ -54,14 +56,14 @@ def _text(each: ConvertedPolicy) -> str:
     return comment + to_yaml(each.object)
 
 
-def _report(found: Migration) -> Iterator[str]:
-    yield f"# {count_noun(len(found.unconverted), 'rule')} not converted\n"
-    yield f"Converted: {count_noun(len(found.converted), 'object')}, in the other files.\n"
-    if found.others:
-        yield f"No policies, so not converted: {escape_markdown(others(found))}.\n"
-    yield from _counts(found.unconverted)
-    yield from _table("No policy is known to decide the same:", found.unconverted)
-    yield from _table("Skipped, because they could not be read as policies:", found.skipped)
+def _report(migration: Migration) -> Iterator[str]:
+    yield f"# {count_noun(len(migration.unconverted), 'rule')} not converted\n"
+    yield f"Converted: {count_noun(len(migration.converted), 'object')}, in the other files.\n"
+    if migration.others:
+        yield f"No policies, so not converted: {escape_markdown(others(migration))}.\n"
+    yield from _counts(migration.unconverted)
+    yield from _table("No policy is known to decide the same:", migration.unconverted)
+    yield from _table("Skipped, because they could not be read as policies:", migration.skipped)
 
 
 def _counts(rows: Sequence[Unconverted]) -> Iterator[str]:

@@ -53,7 +53,7 @@ def case_of(judged: JudgedDraft, now: datetime) -> str:
 
 
 def _case(judged: JudgedDraft, now: datetime) -> dict[str, Any]:
-    admission, known = judged.admission, judged.looked_up
+    admission, data = judged.admission, judged.looked_up
     policies = list(parse_documents(judged.draft.policies.encode(), POLICIES))
     engine = PoliciesInForce.read(policies, HOME, NO_PLANNERS, now).engine
     about = review.attributes(encoded(admission))
@@ -68,11 +68,11 @@ def _case(judged: JudgedDraft, now: datetime) -> dict[str, Any]:
         case["operation"] = "DELETE"
     if judged.verdict.namespace:
         case["namespace"] = judged.verdict.namespace
-        labels = {**known[NAMESPACE_LABELS]}
+        labels = {**data[NAMESPACE_LABELS]}
         if NAMESPACE_LABELS in needs and labels.keys() - {NAME_LABEL}:
             case["namespace_labels"] = labels
     case |= {"username": admission.username, "groups": [*admission.groups]}
-    if looked_up := {name: known[name] for name in LOOK_UPS if name in needs}:
+    if looked_up := {name: data[name] for name in LOOK_UPS if name in needs}:
         case["looked_up"] = looked_up
     if NOW in needs:
         case["now"] = now.isoformat(timespec="seconds")

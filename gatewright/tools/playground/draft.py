@@ -64,7 +64,7 @@ class JudgedDraft:
         )
         if not objects and not olds:
             raise DocumentError(f"{OBJECT}: no object")
-        known = known_of(filter(is_whole, [*objects[1:], *olds]), draft.namespace, {})
+        data = known_of(filter(is_whole, [*objects[1:], *olds]), draft.namespace, {})
         policies = PoliciesInForce.read(
             list(parse_documents(draft.policies.encode(), POLICIES)),
             HOME,
@@ -76,7 +76,7 @@ class JudgedDraft:
         )
         if policies.problems:
             raise DocumentError("\n".join(map(str, policies.problems)))
-        judge = policies.judge(known, draft.namespace)
+        judge = policies.judge(data, draft.namespace)
         document = (objects or olds)[0]
         admission, where = judge.admission(document)
         admission = replace(admission, username=draft.username, groups=tuple(draft.groups))
@@ -87,9 +87,9 @@ class JudgedDraft:
                 object=admission.object if objects else None,
                 old_object=judge.admission(olds[0])[0].object,
             )
-        if not known.knows(where):
-            known.set_labels(where, {})
-        looked_up = {NOW: now, **known.about(where)}
+        if not data.knows(where):
+            data.set_labels(where, {})
+        looked_up = {NOW: now, **data.about(where)}
         try:
             answer = ask(policies.engine, admission, looked_up)
         except MalformedRequestError as error:

@@ -101,9 +101,9 @@ def _page() -> HttpHandler:
 
 
 def _examples(policies: str) -> HttpHandler:
-    found = orjson.loads((HERE / "examples.json").read_bytes())
+    loaded = orjson.loads((HERE / "examples.json").read_bytes())
     sets = {name: path.read_text("utf-8") for name, path in presets().items()}
-    body = orjson.dumps({"policies": policies, "presets": sets, "examples": found})
+    body = orjson.dumps({"policies": policies, "presets": sets, "examples": loaded})
 
     async def examples(_: web.Request) -> web.StreamResponse:
         return web.Response(body=body, content_type="application/json")

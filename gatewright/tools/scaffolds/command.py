@@ -112,8 +112,10 @@ def _template(name: str) -> str:
 
 
 def _refuse_known(new: NewKind) -> None:
-    known = [kind.definition for kind in (*crds.kinds(), *(each.type for each in planned_kinds()))]
-    for resource in known:
+    definitions = [
+        kind.definition for kind in (*crds.kinds(), *(each.type for each in planned_kinds()))
+    ]
+    for resource in definitions:
         if resource.kind.lower() == new.module or (resource.group, resource.plural) == (
             new.group,
             new.plural,

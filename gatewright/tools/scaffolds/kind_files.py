@@ -202,10 +202,10 @@ def _fill(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -> 
     }
 
 
-def _fit(found: re.Match[str]) -> str:
+def _fit(match: re.Match[str]) -> str:
     """Return an import; if it is longer than a line, with one name per line."""
-    names = "".join(f"    {name},\n" for name in found[2].split(", "))
-    return found[0] if len(found[0]) <= WIDTH else f"{found[1]}(\n{names})"
+    names = "".join(f"    {name},\n" for name in match[2].split(", "))
+    return match[0] if len(match[0]) <= WIDTH else f"{match[1]}(\n{names})"
 
 
 def _template(name: str) -> str:
