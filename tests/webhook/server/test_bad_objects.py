@@ -23,31 +23,31 @@ def pod(**spec) -> dict:
     return review(namespace="production", object=object)
 
 
-@pytest.mark.parametrize(
-    ("spec", "code"),
-    [
-        ({"containers": None}, None),
-        ({"containers": None, "initContainers": [CONTAINER]}, 403),
-        ({"containers": []}, None),
-        ({"containers": "app"}, 400),
-        ({"containers": {}}, 400),
-        ({"containers": [None]}, 400),
-        ({"containers": ["app"]}, 400),
-        ({"containers": [CONTAINER | {"image": 7}]}, 400),
-        ({"containers": [CONTAINER | {"resources": []}]}, 400),
-        ({"containers": [CONTAINER], "initContainers": "app"}, 400),
-        ({"containers": [CONTAINER] * 1000}, 403),
-    ],
-)
+MALFORMED = [
+    ({"containers": None}, None),
+    ({"containers": None, "initContainers": [CONTAINER]}, 403),
+    ({"containers": []}, None),
+    ({"containers": "app"}, 400),
+    ({"containers": {}}, 400),
+    ({"containers": [None]}, 400),
+    ({"containers": ["app"]}, 400),
+    ({"containers": [CONTAINER | {"image": 7}]}, 400),
+    ({"containers": [CONTAINER | {"resources": []}]}, 400),
+    ({"containers": [CONTAINER], "initContainers": "app"}, 400),
+    ({"containers": [CONTAINER] * 1000}, 403),
+]
+
+
 @pytest.mark.parametrize("path", ["/validate", "/mutate"])
-async def test_a_malformed_pod_is_denied_with_the_field(start, spec, code, path):
+async def test_a_malformed_pod_is_denied_with_the_field(start, path):
     """Null is absent; a wrong type is a denial with code 400 that names the field, never an internal error."""
     async with start(ENGINE) as webhook, asyncio.timeout(WITHIN):
-        response = (await webhook.post(pod(**spec), path)).response
-    assert response["uid"] == "u-1"
-    if path == "/validate":
-        assert response.get("status", {}).get("code") == code
-    assert response.get("status", {}).get("code") != 500
+        for spec, code in MALFORMED:
+            response = (await webhook.post(pod(**spec), path)).response
+            assert response["uid"] == "u-1", spec
+            if path == "/validate":
+                assert response.get("status", {}).get("code") == code, spec
+            assert response.get("status", {}).get("code") != 500, spec
 
 
 @pytest.mark.parametrize("depth", [100, 500, 1000])

@@ -25,26 +25,23 @@ JANE = {"username": "jane", "groups": ["system:authenticated"]}
 
 
 @pytest.mark.parametrize("policy", MUTATIONS)
-@pytest.mark.parametrize(
-    ("user", "annotations", "is_changed"),
-    [
-        (KUBELET, {MIRROR: "1"}, False),
-        (KUBELET, {}, True),
-        (JANE, {MIRROR: "1"}, True),
-        (JANE, {}, True),
-    ],
-)
-async def test_a_mirror_pod_stays_as_it_is(start, policy, user, annotations, is_changed):
+async def test_a_mirror_pod_stays_as_it_is(start, policy):
     """The annotation alone, which anyone can set, and the kubelet alone exempt nothing."""
     text = POLICY.format(policy=policy, params=MUTATIONS[policy])
     engine = Engine(load(parse_documents(text.encode(), "policies.yaml"), catalogue()))
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "static", "namespace": "shop", "annotations": annotations},
-        "spec": {"containers": [{"name": "app", "image": "nginx:1"}]},
-    }
     async with start(engine) as webhook:
-        answer = await webhook.post(review("static", object=pod, userInfo=user), "/mutate")
-    assert answer.response["allowed"] is True
-    assert ("patch" in answer.response) is is_changed
+        for user, annotations, is_changed in (
+            (KUBELET, {MIRROR: "1"}, False),
+            (KUBELET, {}, True),
+            (JANE, {MIRROR: "1"}, True),
+            (JANE, {}, True),
+        ):
+            pod = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "static", "namespace": "shop", "annotations": annotations},
+                "spec": {"containers": [{"name": "app", "image": "nginx:1"}]},
+            }
+            answer = await webhook.post(review("static", object=pod, userInfo=user), "/mutate")
+            assert answer.response["allowed"] is True, (user, annotations)
+            assert ("patch" in answer.response) is is_changed, (user, annotations)
