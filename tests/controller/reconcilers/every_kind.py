@@ -211,8 +211,12 @@ class World:
         self.server.create(self.case.kind.resource, self._object)
 
     async def look(self) -> None:
-        """Reconcile the object once, in a controller that has just started; `error` is the error or None."""
+        """Reconcile the object once, in a controller that has just started.
+
+        `error` is its error or None, and `server.writes` has its writes.
+        """
         self.error = None
+        self.server.requests.clear()
         try:
             await reconcile(
                 self.case.kind, self.server, self.case.name, NAMESPACE, registry=REGISTRY
