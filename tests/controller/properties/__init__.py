@@ -13,7 +13,7 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/properties/test_writes.py::test_conditions_that_a_new_release_no_longer_writes_are_removed
 2 Exact writes: each child and each status once
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
-    controller/test_webapp_on_a_cluster.py::test_webapps_cost_no_more_writes_than_promised
+    controller/test_webapp_on_a_cluster.py::test_a_changed_spec_costs_one_write_of_each_kind
 3 No hot loop: failures, flipping statuses, defaults, rewritten fields
     controller/properties/test_writes.py::test_a_failing_reconcile_is_retried_with_growing_delays
     controller/properties/test_writes.py::test_a_status_that_is_never_the_same_is_no_loop
@@ -80,7 +80,7 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/properties/test_outages.py::test_a_right_that_is_lost_concerns_one_resource
     controller/runtime/test_health.py::test_a_resource_that_cannot_be_read_is_named_with_the_reason
 17 Objects that the controller does not own
-    controller/test_webapp_on_a_cluster.py::test_a_foreign_deployment_is_never_changed
+    e2e/test_webapps.py::test_a_foreign_deployment_is_never_changed
     controller/test_webapp_on_a_cluster.py::test_an_object_that_the_caches_do_not_know_is_never_touched
     controller/test_webapp_on_a_cluster.py::test_a_recreated_owner_gets_new_children
     controller/runtime/test_reconciler.py::test_the_child_of_an_earlier_object_of_the_name_is_waited_for
