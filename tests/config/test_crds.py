@@ -183,52 +183,50 @@ def test_only_kinds_declared_in_config_api_are_rendered():
 
 @pytest.mark.controlplane
 class TestInstalled:
-    def test_the_crd_is_established(self, installed: ControlPlane):
+    def test_the_crd_is_established(self, served: ControlPlane):
         """S1: discovery lists the kind with its short name and categories."""
-        assert (
-            "webapps.example.com" in installed.kubectl("get", "crd", "webapps.example.com").stdout
-        )
-        lines = installed.kubectl(
+        assert "webapps.example.com" in served.kubectl("get", "crd", "webapps.example.com").stdout
+        lines = served.kubectl(
             "api-resources", "--api-group=example.com", "--no-headers"
         ).stdout.splitlines()
         assert ["webapps", "wa", "example.com/v1", "true", "WebApp"] in [
             line.split() for line in lines
         ]
-        assert "webapps" in installed.kubectl("api-resources", "--categories=gatewright").stdout
+        assert "webapps" in served.kubectl("api-resources", "--categories=gatewright").stdout
 
-    def test_the_sample_is_accepted(self, installed: ControlPlane):
+    def test_the_sample_is_accepted(self, served: ControlPlane):
         """S1: `my-webapp` is accepted unchanged, shown in columns, described, and found by its image."""
-        installed.kubectl("apply", "-f", "config/samples/my-webapp.yaml")
-        shown = installed.kubectl("get", "webapp", "my-webapp").stdout.splitlines()
+        served.kubectl("apply", "-f", "config/samples/my-webapp.yaml")
+        shown = served.kubectl("get", "webapp", "my-webapp").stdout.splitlines()
         assert shown[0].split() == ["NAME", "PHASE", "DESIRED", "READY", "IMAGE", "AGE"]
         assert shown[1].split()[:3] == ["my-webapp", "3", "nginx:1.21"]
-        assert "Cpu:     500m" in installed.kubectl("describe", "webapp", "my-webapp").stdout
-        found = installed.kubectl(
+        assert "Cpu:     500m" in served.kubectl("describe", "webapp", "my-webapp").stdout
+        found = served.kubectl(
             "get", "wa", "--field-selector=spec.image=nginx:1.21", "-o", "name"
         ).stdout
         assert found == "webapp.example.com/my-webapp\n"
 
-    def test_a_field_is_explained(self, installed: ControlPlane):
+    def test_a_field_is_explained(self, served: ControlPlane):
         """`kubectl explain` describes it."""
         assert (
             "Port of the container, and of the Service"
-            in installed.kubectl("explain", "webapp.spec.port").stdout
+            in served.kubectl("explain", "webapp.spec.port").stdout
         )
 
-    def test_no_version_loses_the_others_fields(self, installed: ControlPlane):
+    def test_no_version_loses_the_others_fields(self, served: ControlPlane):
         """While no webhook converts, each version keeps the other's fields through any update."""
         group = "voting.schoolofdevops.com"
         about = {"kind": "VoteConfig", "metadata": {"name": "new"}}
         new = {"poll": {"question": "Which?"}, "options": [{"id": "a", "description": "Purr."}]}
-        installed.kubectl("apply", "-f-", input={"apiVersion": f"{group}/v1", **about, "spec": new})
-        installed.kubectl("label", f"voteconfigs.v1alpha1.{group}/new", "seen=yes")
+        served.kubectl("apply", "-f-", input={"apiVersion": f"{group}/v1", **about, "spec": new})
+        served.kubectl("label", f"voteconfigs.v1alpha1.{group}/new", "seen=yes")
         old = {"question": "Which?", "options": [{"id": "a", "label": "Cats"}]}
         about = {"kind": "VoteConfig", "metadata": {"name": "old"}}
-        installed.kubectl(
+        served.kubectl(
             "apply", "-f-", input={"apiVersion": f"{group}/v1alpha1", **about, "spec": old}
         )
-        installed.kubectl("label", f"voteconfigs.v1.{group}/old", "seen=yes")
-        stored = json.loads(installed.kubectl("get", "voteconfigs", "-l=seen", "-o=json").stdout)[
+        served.kubectl("label", f"voteconfigs.v1.{group}/old", "seen=yes")
+        stored = json.loads(served.kubectl("get", "voteconfigs", "-l=seen", "-o=json").stdout)[
             "items"
         ]
         assert [each["spec"] for each in stored] == [new, old]
@@ -242,12 +240,12 @@ class TestInstalled:
         ],
     )
     def test_a_kind_with_scale_can_be_scaled(
-        self, installed: ControlPlane, sample: str, object: str, most: int, beyond: str | None
+        self, served: ControlPlane, sample: str, object: str, most: int, beyond: str | None
     ):
         """`kubectl scale` works within the schema's bounds only."""
-        installed.kubectl("apply", "-f", f"config/samples/{sample}.yaml")
-        installed.kubectl("scale", object, f"--replicas={most}")
-        said = installed.kubectl("scale", object, f"--replicas={most + 1}", check=False).stderr
+        served.kubectl("apply", "-f", f"config/samples/{sample}.yaml")
+        served.kubectl("scale", object, f"--replicas={most}")
+        said = served.kubectl("scale", object, f"--replicas={most + 1}", check=False).stderr
         assert beyond in said if beyond else not said
 
     @pytest.mark.parametrize(
@@ -276,7 +274,7 @@ class TestInstalled:
             (None, "spec: Required value"),
         ],
     )
-    def test_the_schema_validates(self, installed: ControlPlane, spec, message):
+    def test_the_schema_validates(self, served: ControlPlane, spec, message):
         """Valid values are accepted without a warning, invalid ones rejected with the field's path."""
         object = {
             "apiVersion": "example.com/v1",
@@ -284,8 +282,6 @@ class TestInstalled:
             "metadata": {"name": "tried"},
             "spec": spec,
         }
-        answer = installed.kubectl(
-            "create", "--dry-run=server", "-f", "-", input=object, check=False
-        )
+        answer = served.kubectl("create", "--dry-run=server", "-f", "-", input=object, check=False)
         assert (message or "") in answer.stderr
         assert bool(answer.stderr) == (message is not None)

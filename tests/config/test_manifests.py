@@ -68,3 +68,17 @@ def test_applied_objects_are_stored_unchanged(installed: ControlPlane):
     """No field is dropped or rewritten, so tools that compare find no difference."""
     for directory in ("crd/bases", "rbac", "manager"):
         assert installed.kubectl("diff", "-f", str(ROOT / "config" / directory)).stdout == ""
+
+
+@pytest.mark.controlplane("kube-controller-manager")
+def test_the_built_in_roles_include_gatewrights_kinds(installed: ControlPlane):
+    """The roles edit and admin include writing WebApps; view includes reading only."""
+    for role, expected in (("edit", "yes"), ("view", "no")):
+        installed.kubectl(
+            "create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}er"
+        )
+        installed.kubectl("auth", "can-i", "list", "webapps", f"--as={role}er")
+        asked = installed.kubectl(
+            "auth", "can-i", "create", "webapps", f"--as={role}er", check=False
+        )
+        assert asked.stdout.strip() == expected
