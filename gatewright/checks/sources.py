@@ -123,9 +123,11 @@ def _documents(path: Path) -> Iterator[Document]:
 
 def _add(sources: Sources, path: Path, documents: Sequence[Document], *, is_judged: bool) -> None:
     """Add the objects of a file; report incomplete ones, and skip its other documents."""
-    others = [each for each in documents if not is_object(each)]
-    objects, problems = list[Document](), list[str]()
-    for document in filter(is_object, documents):
+    objects, others, problems = list[Document](), list[Document](), list[str]()
+    for document in documents:
+        if not is_object(document):
+            others.append(document)
+            continue
         try:
             require_object(document)
             objects.append(document)
