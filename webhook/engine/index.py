@@ -1,137 +1,124 @@
-"""Finds the policies for a request by one look-up, however many are loaded.
+"""Finds the policies for a request by one look-up, however many are loaded."""
 
-`LabelIndex` does so for a namespace's labels, however many policies select others.
-"""
-
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
 
-from webhook.engine.alike_targets import AlikeTargets
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.fields import WrongTypeError
 from webhook.engine.kinds import NAMESPACES, Kind, Target, TargetKey
-from webhook.engine.ranks import Rank, Ranked
+from webhook.engine.ranks import LabelIndex, Rank, Ranked
 from webhook.engine.request import (
     NAMESPACE,
     NAMESPACE_LABELS,
     Attributes,
-    NotLookedUpError,
-    Request,
 )
 
-MIN_INDEXED = 16  # fewer policies that select by labels are tried one after the other
-
-LabelAndValue = tuple[str, str | None]  # a label and its value; None: any value
-
-
-class LabelIndex:
-    """Policies in order; those that select namespaces by a label are found by it."""
-
-    def __init__(
-        self, others: Sequence[Ranked], by_label: dict[LabelAndValue, list[Ranked]], indexed: int
-    ) -> None:
-        """Take the policies that are not found by a label, those that are, and their number."""
-        self._others = others
-        self._by_label = by_label
-        self._indexed = indexed
-        self._policies = tuple(bound for _, bound in others)
-
-    @classmethod
-    def of(cls, ranked: Iterable[Ranked]) -> "LabelIndex":
-        """Index policies, if many select by labels."""
-        others = sorted(ranked, key=_rank)
-        labels = [each for each in others if each[1].namespace_labels]
-        if len(labels) < MIN_INDEXED:
-            return cls(others, {}, 0)
-        by_label: dict[LabelAndValue, list[Ranked]] = {}
-        for label in labels:
-            for key in _keys(label[1]):
-                by_label.setdefault(key, []).append(label)
-        indexed = {rank for rank, _ in labels}
-        return cls([each for each in others if each[0] not in indexed], by_label, len(labels))
-
-    def __len__(self) -> int:
-        return len(self._others) + self._indexed
-
-    def join(self, ranked: Iterable[Ranked]) -> "LabelIndex":
-        """Return these policies and some more, which are not found by a label."""
-        more = [*self._others, *ranked]
-        if len(more) == len(self._others):
-            return self
-        return LabelIndex(sorted(more, key=_rank), self._by_label, self._indexed)
-
-    def with_changes(self, removed: Iterable[Ranked], added: Sequence[Ranked]) -> "LabelIndex":
-        """Return the index of these policies without some, and with others."""
-        gone = dict(removed)
-        others = [each for each in self._others if each[0] not in gone]
-        if not self._indexed:
-            return LabelIndex.of([*others, *added])
-        by_label = dict(self._by_label)
-        indexed = self._indexed
-        for bound in gone.values():
-            for key in _keys(bound):
-                by_label[key] = [each for each in by_label[key] if each[0] not in gone]
-                if not by_label[key]:
-                    del by_label[key]
-            indexed -= bool(bound.namespace_labels)
-        for entry in added:
-            for key in _keys(entry[1]):
-                by_label[key] = [*by_label.get(key, ()), entry]
-            indexed += bool(entry[1].namespace_labels)
-        others += [each for each in added if not each[1].namespace_labels]
-        return LabelIndex(sorted(others, key=_rank), by_label, indexed)
-
-    def all(self) -> Sequence[BoundPolicy]:
-        """Return all policies, in order."""
-        if not self._indexed:
-            return self._policies
-        indexed = (each for several in self._by_label.values() for each in several)
-        return _in_order([*self._others, *indexed])
-
-    def select(self, request: Request) -> Sequence[BoundPolicy]:
-        """Return the policies that may select a request by the labels of its namespace.
-
-        All, if these are unknown or malformed: each policy then has that error.
-        """
-        if not self._indexed:
-            return self._policies
-        try:
-            labels = request.namespace_labels()
-        except (NotLookedUpError, WrongTypeError):
-            return self.all()
-        found = list(self._others)
-        for label, value in labels.items():
-            found += self._by_label.get((label, value), ())
-            found += self._by_label.get((label, None), ())
-        return self._policies if len(found) == len(self._others) else _in_order(found)
-
-
-def _rank(ranked: Ranked) -> Rank:
-    return ranked[0]
-
-
-def _keys(bound: BoundPolicy) -> set[LabelAndValue]:
-    """Return the labels by which a policy is found; none if its match names none."""
-    return {
-        (label, value)
-        for label, values in bound.namespace_labels
-        for value in (values if values is not None else (None,))
-    }
-
-
-def _in_order(ranked: Iterable[Ranked]) -> Sequence[BoundPolicy]:
-    """Return each policy once, in order."""
-    return [bound for _, bound in sorted(dict(ranked).items())]
-
-
+WILDCARD = re.compile(r"[*?]")
+Several = Mapping[str, tuple[Ranked, ...]]
 MAX_PLACES = 4096  # cached pairs of target and namespace
 MAX_COMPARED = 50  # changed policies that are compared with each cached place; more empty the cache
 
 
 NO_VERSIONS: Mapping[Kind, Iterable[str]] = {}
+
+
+class AlikeTargets:
+    """Policies of the same targets, by name, by the text before a wildcard, or anywhere.
+
+    Immutable; a change shares what stays.
+    """
+
+    def __init__(
+        self,
+        keys: tuple[tuple[TargetKey, Target], ...],
+        anywhere: Mapping[Rank, BoundPolicy],
+        by_name: Several,
+        by_prefix: Several,
+        needs: Counter[frozenset[str]],
+    ) -> None:
+        """Take the keys of the targets, and the policies; `needs` counts their look-ups."""
+        self.keys = keys
+        self.anywhere = anywhere
+        self.needs = needs
+        self._by_name = by_name
+        self._by_prefix = by_prefix
+
+    @classmethod
+    def empty(cls, keys: tuple[tuple[TargetKey, Target], ...]) -> "AlikeTargets":
+        """Return no policies of targets."""
+        return cls(keys, {}, {}, {}, Counter())
+
+    def __bool__(self) -> bool:
+        return bool(self.needs)
+
+    def with_changes(self, removed: Iterable[Ranked], added: Iterable[Ranked]) -> "AlikeTargets":
+        """Return the policies without some, and with others."""
+        gone, new = _Sorted(removed), _Sorted(added)
+        anywhere = {**self.anywhere, **new.anywhere}
+        for rank in gone.anywhere.keys() - new.anywhere.keys():
+            del anywhere[rank]
+        needs = self.needs.copy()
+        needs.subtract(gone.needs)
+        needs.update(new.needs)
+        by_name = _replace(self._by_name, gone.by_name, new.by_name)
+        by_prefix = _replace(self._by_prefix, gone.by_prefix, new.by_prefix)
+        return AlikeTargets(self.keys, anywhere, by_name, by_prefix, +needs)
+
+    def in_namespace(self, name: str) -> Iterator[Ranked]:
+        """Yield the policies that apply by the name of a namespace, and perhaps some others."""
+        yield from self._by_name.get(name, ())
+        if self._by_prefix:
+            found = (self._by_prefix.get(name[:end], ()) for end in range(len(name) + 1))
+            yield from {ranked[0]: ranked for several in found for ranked in several}.values()
+
+
+class _Sorted:
+    """Policies by how they select namespaces."""
+
+    def __init__(self, policies: Iterable[Ranked]) -> None:
+        self.needs = Counter[frozenset[str]]()
+        self.anywhere: dict[Rank, BoundPolicy] = {}
+        self.by_name: dict[str, list[Ranked]] = {}
+        self.by_prefix: dict[str, list[Ranked]] = {}
+        for ranked in policies:
+            rank, bound = ranked
+            self.needs[bound.needs_anywhere] += 1
+            if bound.is_anywhere:
+                self.anywhere[rank] = bound
+                continue
+            names = bound.names_of_namespaces
+            for name in names or ():
+                self.by_name.setdefault(name, []).append(ranked)
+            for prefix in _prefixes(bound) if names is None else ():
+                self.by_prefix.setdefault(prefix, []).append(ranked)
+
+
+def _prefixes(bound: BoundPolicy) -> set[str]:
+    """Return the texts of which the name of a namespace needs one at its beginning."""
+    patterns = (clause.namespaces for clause in bound.match.clauses)
+    return {
+        WILDCARD.split(pattern, maxsplit=1)[0]
+        for several in patterns
+        for pattern in (("*",) if several is None else several)
+    }
+
+
+def _replace(
+    index: Several, removed: Mapping[str, list[Ranked]], added: Mapping[str, list[Ranked]]
+) -> Several:
+    """Return an index with other policies under some keys."""
+    if not removed and not added:
+        return index
+    found = dict(index)
+    for key in {**removed, **added}:
+        gone = {rank for rank, _ in removed.get(key, ())}
+        left = [each for each in found.pop(key, ()) if each[0] not in gone]
+        if several := (*left, *added.get(key, ())):
+            found[key] = several
+    return found
 
 
 class TargetPolicies(NamedTuple):

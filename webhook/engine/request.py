@@ -8,7 +8,6 @@ import msgspec
 from webhook.engine.containers import Container, Image, containers_of, images_of
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import KINDS, NAMESPACES, Kind, TargetKey
-from webhook.engine.pod_templates import pod_templates
 
 NOTHING: Mapping[str, Any] = {}
 # the look-up for a namespaceSelector: a dict of strings
@@ -316,3 +315,20 @@ def what_is_written(object: dict[str, Any] | None) -> dict[str, Any]:
 
 def _without(fields: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in names}
+
+
+def pod_templates(object: Fields, paths: tuple[str, ...]) -> Iterator[Fields]:
+    """Yield the templates with a spec at `paths`, such as `spec.tasks[].template.spec`.
+
+    Raises WrongTypeError for a wrong JSON type.
+    """
+    for path in paths:
+        *lists, rest = path.split("[].")
+        holders = [object]
+        for container_list in lists:
+            holders = [item for holder in holders for item in holder.each(container_list)]
+        above = rest.removesuffix("spec").removesuffix(".")
+        for holder in holders:
+            template = holder.fields(above) if above else holder
+            if template.value.get("spec") is not None:
+                yield template

@@ -15,8 +15,7 @@ from tests.controller.registration.test_scope import (
     bound,
     reviewed,
 )
-from webhook.engine import BoundPolicy, Engine, Request
-from webhook.engine import index as policy_index
+from webhook.engine import BoundPolicy, Engine, Request, ranks
 from webhook.engine.exemptions import Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.index import Index
@@ -30,7 +29,7 @@ def test_the_policies_that_apply_are_found_in_order(policies, least):
     """Those of the cluster first, then the tenant's, by names, globs and labels of namespaces."""
     policies = [replace(each, name=f"p{number}") for number, each in enumerate(policies)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(policy_index, "MIN_INDEXED", least)
+        patch.setattr(ranks, "MIN_INDEXED", least)
         engine = Engine(policies)
         ordered = sorted(policies, key=lambda each: each.namespace is not None)
         for sent in REQUESTS:
@@ -53,7 +52,7 @@ def test_a_changed_engine_judges_as_a_new_one(least, steps):
     """Whatever was indexed and cached before a change: policies are put, replaced and removed."""
     policies, engine = list[BoundPolicy](), Engine([])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(policy_index, "MIN_INDEXED", least)
+        patch.setattr(ranks, "MIN_INDEXED", least)
         for number, (place, verb, policy) in enumerate(steps):
             index = place % (len(policies) + 1)
             policies[index : index + place % 2] = (
