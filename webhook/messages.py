@@ -39,10 +39,7 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     code, malformed fields take precedence over violations, and violations over failures.
     """
     denials = [
-        (outcome, violation)
-        for outcome in verdict.outcomes
-        if outcome.denies
-        for violation in _find_reported(outcome)
+        (outcome, violation) for outcome in verdict.denials for violation in _find_reported(outcome)
     ]
     lines: dict[str, str] = {}  # without duplicates, in order
     causes: list[dict[str, str]] = []

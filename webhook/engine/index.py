@@ -137,6 +137,13 @@ class TargetPolicies(NamedTuple):
 NO_POLICIES = TargetPolicies(LabelIndex([], {}, 0), None, frozenset(), 0)
 
 
+class Narrowed(NamedTuple):
+    """Policies with what a target and a namespace leave open; the number for each set of needs."""
+
+    ranked: list[Ranked]
+    needs: Counter[frozenset[str]]
+
+
 class Everywhere(NamedTuple):
     """The policies of one target that ignore the names of namespaces.
 
@@ -230,9 +237,9 @@ class Index:
                     for several in by_key[key]
                 )
                 needs = before.needs.copy()
-                needs.subtract(_needs(each, key) for _, each in gone)
-                needs.update(_needs(each, key) for _, each in new)
-                index = before.ranked.with_changes(gone, new)
+                needs.subtract(gone.needs)
+                needs.update(new.needs)
+                index = before.ranked.with_changes(gone.ranked, new.ranked)
                 self._everywhere[key, version, is_in_namespace] = Everywhere(index, +needs)
         for place in list(self._policies_by_place):
             changed = by_key.get(place[:4])
@@ -271,26 +278,25 @@ class Index:
         if everywhere is None:
             anywhere = [each for group in groups for each in group.anywhere.items()]
             narrowed = self._narrow(key, namespace, version, anywhere)
-            needs_of_all = Counter(_needs(bound, key) for _, bound in narrowed)
-            everywhere = Everywhere(LabelIndex.of(narrowed), needs_of_all)
+            everywhere = Everywhere(LabelIndex.of(narrowed.ranked), narrowed.needs)
             self._everywhere[key, version, bool(namespace)] = everywhere
         named = [each for group in groups for each in group.in_namespace(namespace)]
         own = self._narrow(key, namespace, version, named)
-        ranked = everywhere.ranked.join(own)
-        needs = set[str]().union(*everywhere.needs, *(_needs(bound, key) for _, bound in own))
+        ranked = everywhere.ranked.join(own.ranked)
+        needs = set[str]().union(*everywhere.needs, *own.needs)
         if key[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
         # A tenant's policy is found by the name of its namespace.
-        rules = sum(bound.rules for _, bound in own if bound.namespace is not None)
+        rules = sum(bound.rules for _, bound in own.ranked if bound.namespace is not None)
         kind = self.targets[key].kind if ranked else None
         return TargetPolicies(ranked, kind, frozenset(needs), rules)
 
     def _narrow(
         self, key: TargetKey, namespace: str, version: str, ranked: Iterable[Ranked]
-    ) -> list[Ranked]:
+    ) -> Narrowed:
         """Return policies with the part of their match that a target and a namespace leave open."""
         target = replace(self.targets[key], operations=(key[3],))
-        found: list[Ranked] = []
+        found, needs = list[Ranked](), Counter[frozenset[str]]()
         for rank, bound in ranked:
             if bound.namespace is not None and bound.namespace != namespace:
                 continue
@@ -299,11 +305,8 @@ class Index:
             narrowed = bound.narrow(target, namespace)
             if narrowed is not None:
                 found.append((rank, narrowed))
-        return found
-
-
-def _needs(bound: BoundPolicy, key: TargetKey) -> frozenset[str]:
-    return bound.match.needs(key[2]) | bound.needs
+                needs[narrowed.match.needs(key[2]) | bound.needs] += 1
+        return Narrowed(found, needs)
 
 
 def _anywhere(ranked: Iterable[Ranked]) -> list[Ranked]:

@@ -70,17 +70,19 @@ class Verdict:
 
     After a mutation, also the patch and the patched object. `operations` is a JSONPatch (RFC 6902),
     empty if nothing changes. Without outcomes, no policy applied. `allowed` is whether no outcome
-    denies; a plain verdict allows, patches nothing and reports nothing.
+    denies; a plain verdict allows, patches nothing and reports nothing. `denials` are the outcomes
+    that deny.
     """
 
     outcomes: tuple[Outcome, ...] = ()
     operations: list[dict[str, Any]] = field(default_factory=list)
     object: dict[str, Any] | None = None
-    allowed: bool = field(init=False, default=True)
+    denials: tuple[Outcome, ...] = field(init=False, default=())
+    allowed: bool = field(init=False)
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Compute `allowed` once."""
+        """Find what denies once."""
         self.is_plain = not self.operations
         for outcome in self.outcomes:
             if outcome.annotations:
@@ -92,7 +94,9 @@ class Verdict:
                 or outcome.error is not None
             ):
                 self.is_plain = False
-                self.allowed = self.allowed and not outcome.denies
+                if outcome.denies:
+                    self.denials += (outcome,)
+        self.allowed = not self.denials
 
 
 def lacked_look_ups(outcomes: Iterable[Outcome]) -> frozenset[str]:
