@@ -11,7 +11,7 @@ from webhook.engine.exemptions import NO_EXEMPTIONS, Exemptions, nearest
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Target, TargetKey
-from webhook.engine.match import LabelValues, Match
+from webhook.engine.match import LabelValues, Match, NamespaceNames
 from webhook.engine.origins import without_field
 from webhook.engine.policy import (
     Params,
@@ -87,16 +87,11 @@ class BoundPolicy:
         return share(tuple([(key, target) for target in targets for key in target.keys]))
 
     @cached_property
-    def names_of_namespaces(self) -> frozenset[str] | None:
-        """The names of the only namespaces in which it can apply; None if these are unknown."""
+    def namespaces(self) -> NamespaceNames:
+        """The names of the namespaces in which it can apply."""
         if self.namespace is not None:
-            return frozenset({self.namespace})
-        return self.match.names_of_namespaces
-
-    @cached_property
-    def is_anywhere(self) -> bool:
-        """Whether it can apply in a namespace of any name: its match has no names or globs."""
-        return self.namespace is None and self.match.ignores_names_of_namespaces
+            return NamespaceNames(frozenset({self.namespace}))
+        return self.match.namespaces()
 
     @cached_property
     def namespace_labels(self) -> tuple[LabelValues, ...]:

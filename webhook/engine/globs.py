@@ -82,11 +82,8 @@ class Globs(tuple[str, ...]):
         self._globs = [Glob(each) for each in self if "*" in each or "?" in each]
         self._names = frozenset(each for each in self if "*" not in each and "?" not in each)
         self._is_any = "*" in self
-
-    @property
-    def exact(self) -> frozenset[str] | None:
+        self.exact: frozenset[str] | None = None if self._globs else self._names
         """The names that match; None if a pattern has a wildcard."""
-        return None if self._globs else self._names
 
     def match(self, name: str) -> bool:
         """Return whether `name` as a whole is matched."""

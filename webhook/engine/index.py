@@ -1,6 +1,5 @@
 """Finds the policies for a request by one look-up, however many are loaded."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -9,6 +8,7 @@ from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import NAMESPACES, Kind, Target, TargetKey
+from webhook.engine.match import ALL_NAMES
 from webhook.engine.ranks import LabelIndex, Rank, Ranked
 from webhook.engine.request import (
     NAMESPACE,
@@ -16,7 +16,6 @@ from webhook.engine.request import (
     Attributes,
 )
 
-WILDCARD = re.compile(r"[*?]")
 Several = Mapping[str, tuple[Ranked, ...]]
 MAX_PLACES = 4096  # cached pairs of target and namespace
 MAX_COMPARED = 50  # changed policies that are compared with each cached place; more empty the cache
@@ -86,24 +85,13 @@ class _Sorted:
         for ranked in policies:
             rank, bound = ranked
             self.needs[bound.needs_anywhere] += 1
-            if bound.is_anywhere:
-                self.anywhere[rank] = bound
-                continue
-            names = bound.names_of_namespaces
-            for name in names or ():
+            exact, prefixes = bound.namespaces
+            for name in exact or ():
                 self.by_name.setdefault(name, []).append(ranked)
-            for prefix in _prefixes(bound) if names is None else ():
+            for prefix in prefixes:
                 self.by_prefix.setdefault(prefix, []).append(ranked)
-
-
-def _prefixes(bound: BoundPolicy) -> set[str]:
-    """Return the texts of which the name of a namespace needs one at its beginning."""
-    patterns = (clause.namespaces for clause in bound.match.clauses)
-    return {
-        WILDCARD.split(pattern, maxsplit=1)[0]
-        for several in patterns
-        for pattern in (("*",) if several is None else several)
-    }
+            if bound.namespaces == ALL_NAMES:
+                self.anywhere[rank] = bound
 
 
 def _replace(
@@ -311,12 +299,12 @@ class Index:
 
 def _anywhere(ranked: Iterable[Ranked]) -> list[Ranked]:
     """Return the policies that ignore the names of namespaces."""
-    return [(rank, bound) for rank, bound in ranked if bound.is_anywhere]
+    return [(rank, bound) for rank, bound in ranked if bound.namespaces == ALL_NAMES]
 
 
 def _may_apply(bound: BoundPolicy, namespace: str) -> bool:
     """Return whether a policy can apply in a namespace, by its name."""
-    names = bound.names_of_namespaces
+    names = bound.namespaces.exact
     return namespace in names if names is not None else bound.match.may_select_in(namespace)
 
 

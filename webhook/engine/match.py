@@ -1,7 +1,9 @@
 """Decides whether a policy applies to a request, by globs and selectors that are compiled once."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from config.api.match import LabelSelector, MatchSpec
 from config.api.match import MatchClause as MatchClauseSpec
@@ -9,6 +11,7 @@ from webhook.engine.globs import Globs
 from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Target
 from webhook.engine.request import NAMESPACE_LABELS, PARENT, Request
 
+WILDCARD = re.compile(r"[*?]")
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
 Labels = Mapping[str, str]
@@ -16,6 +19,16 @@ LabeledNamespace = tuple[str, Labels]
 LabelValues = tuple[
     str, frozenset[str] | None
 ]  # a label, and the values that it may have; None: any
+
+
+class NamespaceNames(NamedTuple):
+    """The names of the namespaces in which a policy can apply; without both, all names."""
+
+    exact: frozenset[str] | None = None  # the only names
+    prefixes: frozenset[str] = frozenset()  # the only beginnings of names
+
+
+ALL_NAMES = NamespaceNames()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +124,19 @@ class Match:
             return None
         return replace(self, clauses=() if Clause() in left else left)
 
-    @property
-    def names_of_namespaces(self) -> frozenset[str] | None:
-        """The names of the only namespaces in which it can select something.
-
-        None if it can do so in others: a clause has globs, or no names.
-        """
-        names = set[str]()
-        for clause in self.clauses:
-            exact = None if clause.namespaces is None else clause.namespaces.exact
-            if exact is None:
-                return None
-            names |= exact
-        return frozenset(names) if self.clauses else None
+    def namespaces(self) -> "NamespaceNames":
+        """Return the names of the namespaces in which it can select something."""
+        several = [clause.namespaces for clause in self.clauses]
+        exact = [None if globs is None else globs.exact for globs in several]
+        names = [each for each in exact if each is not None]
+        if names and len(names) == len(exact):
+            return NamespaceNames(frozenset[str]().union(*names))
+        if not any(several):
+            return ALL_NAMES
+        patterns = [pattern for globs in several for pattern in globs or ("*",)]
+        return NamespaceNames(
+            prefixes=frozenset([WILDCARD.split(each, maxsplit=1)[0] for each in patterns])
+        )
 
     @property
     def ignores_names_of_namespaces(self) -> bool:

@@ -107,7 +107,7 @@ def _find_selected(
     policy: BoundPolicy, namespaces: Iterable[LabeledNamespace]
 ) -> Iterator[LabeledNamespace]:
     """Yield the namespaces in which a policy can apply."""
-    names = policy.names_of_namespaces
+    names = policy.namespaces.exact
     for name, labels in namespaces:
         if names is not None and name not in names:
             continue

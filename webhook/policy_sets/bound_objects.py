@@ -164,7 +164,9 @@ def _policy(
     if everything and not targets:
         text = "judges only cluster-scoped kinds; use a ClusterAdmissionPolicy"
         refuse("spec.policy", f"{policy.name} {text}")
-    match = with_plain_kinds(spec.match, [target.kind for target in targets])
+    match = spec.match
+    if any(clause.kinds for clause in match.any):
+        match = with_plain_kinds(match, [target.kind for target in targets])
     judged = {
         "kinds": {target.kind.kind for target in targets},
         "operations": {operation for target in targets for operation in target.operations},

@@ -45,7 +45,7 @@ def fields_of(attributes: Attributes) -> dict[str, Any]:
 
 def _decision(verdict: Verdict, findings: Mapping[str, str]) -> str:
     if not verdict.allowed:
-        is_judged = any(outcome.denies and outcome.error is None for outcome in verdict.outcomes)
+        is_judged = any(outcome.error is None for outcome in verdict.denials)
         return "denied" if is_judged else "error"
     if findings:
         return "warned"

@@ -19,6 +19,7 @@ from webhook.engine import BoundPolicy, Engine, Request, ranks
 from webhook.engine.exemptions import Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.index import Index
+from webhook.engine.match import NamespaceNames
 from webhook.engine.ranks import Ranking
 
 
@@ -83,11 +84,11 @@ def test_one_change_of_thousands_is_indexed_alone(monkeypatch):
     before = engine._validating.policies_for(request.attributes)
     read = list[str]()
 
-    def names(bound: BoundPolicy) -> frozenset[str] | None:
+    def names(bound: BoundPolicy) -> NamespaceNames:
         read.append(bound.name)
-        return bound.match.names_of_namespaces
+        return bound.match.namespaces()
 
-    monkeypatch.setattr(BoundPolicy, "names_of_namespaces", property(names))
+    monkeypatch.setattr(BoundPolicy, "namespaces", property(names))
     policies[500] = replace(policies[500], name="changed")
     changed = engine.with_policies(policies)
     assert changed._validating.policies_for(request.attributes) is before
