@@ -120,8 +120,8 @@ class Known:
 
     def seen_by(self, needs: frozenset[str]) -> tuple[object, ...]:
         """Return the data that policies with these needs depend on, for comparison."""
-        found = {name: each for name, each in self._found.items() if name in needs}
-        return self.kinds, self.images, self._labels, self._stored, found
+        objects = {name: each for name, each in self._found.items() if name in needs}
+        return self.kinds, self.images, self._labels, self._stored, objects
 
     def about(self, namespace: str) -> Mapping[str, Any]:
         """Return the look-ups for an object in `namespace`."""
@@ -131,14 +131,14 @@ class Known:
 
     def _look_up(self, namespace: str) -> Mapping[str, Any]:
         is_known = namespace in self._labels
-        found: dict[str, Any] = {
+        look_ups: dict[str, Any] = {
             name: [*there.get("" if LOOK_UPS[name].everywhere else namespace, {}).values()]
             for name, there in self._found.items()
             if is_known or not LOOK_UPS[name].completes
         }
         labels = self._labels[namespace] if is_known else UnknownLabels(namespace)
         return {
-            **found,
+            **look_ups,
             **self.images,
             SERVED: self.served,
             SCHEMAS: lambda: self.custom_types,

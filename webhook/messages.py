@@ -114,10 +114,10 @@ def warnings(verdict: Verdict) -> list[str]:
 
     They are shortened as by the API server, and the last line has the number of omitted ones.
     """
-    found = list(_find_warned(verdict))
+    warned = list(_find_warned(verdict))
     lines: list[str] = []
     size = 0
-    for policy, violation, why in found:
+    for policy, violation, why in warned:
         lines.append(f"{policy}: {violation.message}{why}")
         size += len(lines[-1])
         if size > MAX_WARNINGS and len(lines) > WARNINGS_LEFT:
@@ -128,7 +128,7 @@ def warnings(verdict: Verdict) -> list[str]:
         line if len(line) <= MAX_WARNING else f"{line[: MAX_WARNING - 1]}…"
         for line in lines[:WARNINGS_LEFT]
     ]
-    more = len(found) - len(cut)
+    more = len(warned) - len(cut)
     return [*cut, *[f"and {count_noun(more, 'more warning')}"] * bool(more)]
 
 

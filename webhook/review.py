@@ -150,9 +150,9 @@ def _check(attributes: Attributes, object: Any, field: str) -> dict[str, Any] | 
         return None
     if type(object) is not dict:
         raise MalformedRequestError(attributes.uid, f"request.{field}: must be an object")
-    found, kind = object.get("kind"), attributes.kind
-    if found != kind and attributes.operation != "CONNECT":
-        message = f"is {str(found)[:64]!r}, but the request is about {kind!r}"
+    sent_kind, kind = object.get("kind"), attributes.kind
+    if sent_kind != kind and attributes.operation != "CONNECT":
+        message = f"is {str(sent_kind)[:64]!r}, but the request is about {kind!r}"
         raise MalformedRequestError(attributes.uid, f"request.{field}.kind: {message}")
     return object
 
@@ -165,8 +165,8 @@ def attributes(body: bytes) -> Attributes:
     sort: type[Review[Any]] = _AdmissionReview if len(body) <= MAX_WHOLE else _LargeReview
     sent: _AdmissionRequest = decode_review(body, sort, API_VERSION, KIND)
     if sent.operation not in OPERATIONS:
-        known = ", ".join(sorted(OPERATIONS))
-        raise MalformedRequestError(sent.uid, f"request.operation: must be one of {known}")
+        operations = ", ".join(sorted(OPERATIONS))
+        raise MalformedRequestError(sent.uid, f"request.operation: must be one of {operations}")
     kind, resource, user = sent.kind, sent.resource, sent.user_info
     judged = kind.group, kind.version, kind.kind
     namespace, requested = sent.namespace, sent.request_kind
@@ -204,8 +204,8 @@ def decode_review(
         raise MalformedRequestError(uid, message) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
-    if (found := (review.api_version, review.kind)) != (api_version, kind):
-        shown = " ".join(str(part)[:64] for part in found)
+    if (sent_type := (review.api_version, review.kind)) != (api_version, kind):
+        shown = " ".join(str(part)[:64] for part in sent_type)
         raise NotAReviewError(f"the body is {shown!r}; only {api_version} {kind} is answered")
     if review.request is None:
         raise NotAReviewError("request: missing")

@@ -110,10 +110,10 @@ class BoundPolicy:
         match = self.match.narrow(target, namespace)
         has_several = bool(target.kind.pod_specs) and not self.evaluates
         policy = judge_each_pod(self.policy) if has_several else self.policy
-        found = None if match is None else replace(self, match=match, policy=policy)
+        narrowed = None if match is None else replace(self, match=match, policy=policy)
         if self.match.ignores_names_of_namespaces and len(self._narrowed) < MAX_NARROWED:
-            self._narrowed[key] = found
-        return found
+            self._narrowed[key] = narrowed
+        return narrowed
 
     @cached_property
     def _narrowed(self) -> dict[tuple[Target, bool], "BoundPolicy | None"]:
@@ -153,8 +153,8 @@ class BoundPolicy:
                 return None
             if self.exemptions and (fields := self.exemptions.covered_fields(request)):
                 violations = (each for each in violations if each.where not in fields)
-            found = next(violations, None)
-            outcome = self.passed if found is None else self._outcome(request, found, violations)
+            first = next(violations, None)
+            outcome = self.passed if first is None else self._outcome(request, first, violations)
         except WrongTypeError as error:
             rest = self._without_malformed(request, error.path)
             if rest is None or malformed == MAX_MALFORMED:
@@ -192,10 +192,10 @@ class BoundPolicy:
         try:
             bare = replace(self, exemptions=NO_EXEMPTIONS).validate(request)
         except WrongTypeError as error:
-            found = self._without_malformed(request, error.path)
-            if found is None:
+            remainder = self._without_malformed(request, error.path)
+            if remainder is None:
                 raise
-            rest, title = found
+            rest, title = remainder
             yield title
             yield from self._covering_exceptions(rest, outcome)
             return
@@ -238,8 +238,8 @@ class BoundPolicy:
         if self.condition is not None and not self.condition(request):
             return None
         if not self.exemptions:
-            found: Iterator[Any] = iter(judge(request, self.params))
-            return found
+            results: Iterator[Any] = iter(judge(request, self.params))
+            return results
         covered = self.exemptions.covered_records(request)
         request.excepted = any(record is not request for record in covered)
         params: dict[Record, Params | None] = {request: self.params}

@@ -70,7 +70,7 @@ class Image(NamedTuple):
 
 def containers_of(pod: Fields) -> list[Container]:
     """Return all containers of a pod, list by list. Raises WrongTypeError for a wrong type."""
-    found = []
+    containers = []
     for name in CONTAINER_LISTS:
         items = pod.value.get(name)
         if items is None:
@@ -80,15 +80,15 @@ def containers_of(pod: Fields) -> list[Container]:
         for index, item in enumerate(items):
             if type(item) is not dict:
                 raise WrongTypeError(f"{pod.path(name)}[{index}]", item, dict)
-            found.append(Container(item, pod, (name, index)))
-    return found
+            containers.append(Container(item, pod, (name, index)))
+    return containers
 
 
 def images_of(pod: Fields | None, containers: tuple[Container, ...]) -> list[Image]:
     """Return each image that a container or an image volume names."""
-    found = [Image(each.image, each, "image") for each in containers if each.image]
+    images = [Image(each.image, each, "image") for each in containers if each.image]
     if pod is None or pod.value.get("volumes") is None:
-        return found
+        return images
     of_images = (volume for volume in pod.each("volumes") if volume.value.get("image") is not None)
     named = ((volume.string("image.reference"), volume) for volume in of_images)
-    return found + [Image(text, volume, "image.reference") for text, volume in named if text]
+    return images + [Image(text, volume, "image.reference") for text, volume in named if text]

@@ -154,11 +154,13 @@ class Engine:
         validation. Whether judging may be slow depends on the number of tenants' rules that will
         run, however small the object is; with children, on all rules of the namespace.
         """
-        found = (self._mutating if mutating else self._validating).policies_for(attributes)
+        policies = (self._mutating if mutating else self._validating).policies_for(attributes)
         if not mutating and self.planners.of_request(attributes) is not None:
-            needs = found.needs | self._needed_by_children(attributes.target)
+            needs = policies.needs | self._needed_by_children(attributes.target)
             return Requirements(needs, self._tenants_rules[attributes.namespace] > MAX_LIGHT_RULES)
-        return Requirements(found.needs, found.rules > MAX_LIGHT_RULES) if found.kind else None
+        if policies.kind is None:
+            return None
+        return Requirements(policies.needs, policies.rules > MAX_LIGHT_RULES)
 
     def needs(self, attributes: Attributes) -> frozenset[str]:
         """Return the look-ups for validating and mutating such a request."""
@@ -176,11 +178,11 @@ class Engine:
             return Verdict()
         attributes = request.attributes
         outcomes: Iterable[Outcome] = ()
-        found = self._validating.policies_for(attributes)
-        if found.kind is not None:
-            request = request.of_kind(found.kind)
+        policies = self._validating.policies_for(attributes)
+        if policies.kind is not None:
+            request = request.of_kind(policies.kind)
             method = "validate_and_count" if self._counts_exceptions else "validate"
-            outcomes = outcomes_of(found.ranked.select(request), methodcaller(method, request))
+            outcomes = outcomes_of(policies.ranked.select(request), methodcaller(method, request))
         if attributes.username == self.planners.controller_user.username:
             outcomes = [each.map_violations(self._with_controller_fix) for each in outcomes]
         planner = self.planners.of_request(attributes)
@@ -201,14 +203,14 @@ class Engine:
         that is being deleted, is never patched, and neither is a mirror pod.
         """
         attributes = request.attributes
-        found = self._mutating.policies_for(attributes)
-        if found.kind is None or request.object is None or request.is_being_deleted:
+        policies = self._mutating.policies_for(attributes)
+        if policies.kind is None or request.object is None or request.is_being_deleted:
             return Verdict()
         if request.is_mirror_pod:
             return Verdict()
-        request = request.of_kind(found.kind)
+        request = request.of_kind(policies.kind)
         patcher = Patcher(request)
-        outcomes = outcomes_of(found.ranked.all(), methodcaller("mutate", request, patcher))
+        outcomes = outcomes_of(policies.ranked.all(), methodcaller("mutate", request, patcher))
         return Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
 
     @property
@@ -230,8 +232,8 @@ class Engine:
 
     def _needed_by_children(self, target: TargetKey) -> frozenset[str]:
         """Return the look-ups for judging the children of an object, or of its /scale."""
-        if (known := self._needed_by.get(target)) is not None:
-            return known
+        if (cached := self._needed_by.get(target)) is not None:
+            return cached
         planner = self.planners.by_target[target]
         kinds = self.planners.reach(planner)
         needed = {NOW, PARENT} if target[2] else {NOW}
@@ -255,11 +257,11 @@ def _of_verb(ranked: Iterable[Ranked], *, mutating: bool) -> list[Ranked]:
 
 def _count_rules(ranked: Iterable[Ranked]) -> Counter[str]:
     """Return the number of rules in tenants' policies, by namespace."""
-    found = Counter[str]()
+    rules = Counter[str]()
     for _, bound in ranked:
         if bound.namespace is not None:
-            found[bound.namespace] += bound.rules
-    return found
+            rules[bound.namespace] += bound.rules
+    return rules
 
 
 def _mutate(changes: RankChanges) -> bool:

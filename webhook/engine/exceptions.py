@@ -79,8 +79,8 @@ def check_exception(
         at, name = f"spec.exceptions[{index}]", entry.policy
         if name in named:
             if home is not None:
-                found = _without_effect(named[name], entry)
-                faults += ((f"{at}.{field}", text) for field, text in found)
+                without_effect = _without_effect(named[name], entry)
+                faults += ((f"{at}.{field}", text) for field, text in without_effect)
             try:
                 _exemption(named[name], exception, entry, f"{at}.params")
             except FaultsError as error:
@@ -192,17 +192,17 @@ class AppliedExceptions:
             entries += self._entries.get((place, policy.name), ())
         if not entries:
             return policy
-        known = before.get(name)
-        if known is None or known[0] is not policy or known[1] != entries:
+        state = before.get(name)
+        if state is None or state[0] is not policy or state[1] != entries:
             exemptions = []
             for exception, entry in entries:
                 with suppress(FaultsError):  # reported where the exception is checked
                     exemptions.append(_compile_entry(policy, exception, entry))
             exemptions.sort(key=lambda each: each.params is not None)
             applied = replace(policy, exemptions=Exemptions(exemptions)) if exemptions else policy
-            known = policy, entries, applied
-        self._applied[name] = known
-        return known[2]
+            state = policy, entries, applied
+        self._applied[name] = state
+        return state[2]
 
 
 def _compile_entry(
@@ -210,11 +210,11 @@ def _compile_entry(
 ) -> Exemption:
     """Return an entry compiled for a policy, again only for other parameters of the policy."""
     key = id(entry), policy.namespace, policy.name
-    known = exception.compiled.get(key)
-    if known is None or known[0] is not policy.params:
-        known = policy.params, _exemption(policy, exception, entry)
-        exception.compiled[key] = known
-    return known[1]
+    compiled = exception.compiled.get(key)
+    if compiled is None or compiled[0] is not policy.params:
+        compiled = policy.params, _exemption(policy, exception, entry)
+        exception.compiled[key] = compiled
+    return compiled[1]
 
 
 def _exemption(

@@ -106,25 +106,25 @@ class Exemptions(tuple[Exemption, ...]):
 
         Entries with `paths` are left out: they exempt only fields.
         """
-        found: dict[Record, Exemption] = {}
+        covered: dict[Record, Exemption] = {}
         for entry in self.about(request):
             if entry.paths is None and (request.lookup(NOW) >= entry.expires) is expired:
                 for record in entry.records(request):
-                    found.setdefault(record, entry)
-        return found
+                    covered.setdefault(record, entry)
+        return covered
 
     def covered_fields(self, request: Request) -> dict[str, Exemption]:
         """Return the paths that unexpired entries exempt, each with its first entry.
 
         They have the names of the stored version, as violations have before they are sent.
         """
-        found: dict[str, Exemption] = {}
+        covered: dict[str, Exemption] = {}
         kind = request.attributes.group, request.attributes.kind
         for entry in self.about(request):
             if entry.paths is not None and request.lookup(NOW) < entry.expires:
                 for path in entry.paths:
-                    found.setdefault(as_stored(path, *kind), entry)
-        return found
+                    covered.setdefault(as_stored(path, *kind), entry)
+        return covered
 
 
 def _exact(patterns: Globs | None) -> frozenset[str] | None:

@@ -107,14 +107,14 @@ class Fields(Record):
 
     def quantities(self, path: str) -> dict[str, Quantity]:
         """Return the list of resources at `path` (limits, requests …) by name; a null is absent."""
-        found = {}
+        quantities = {}
         for name, value in self.mapping(path).items():
             try:
                 if value is not None:
-                    found[name] = quantity_of(value)
+                    quantities[name] = quantity_of(value)
             except QuantityError:
                 raise WrongTypeError(self.path(entry(path, name)), value, quantity=True) from None
-        return found
+        return quantities
 
     def fields(self, path: str) -> "Fields":
         """Return the fields of the object at `path`; an absent one has none."""

@@ -58,8 +58,8 @@ def _is_at(piece: str, name: str, at: int) -> bool:
 def _find(piece: str, name: str, start: int, end: int) -> int:
     """Return the end of the first occurrence of a piece, or -1."""
     if "?" in piece:
-        found = _compile_piece(piece).search(name, start, end)
-        return -1 if found is None else found.end()
+        match = _compile_piece(piece).search(name, start, end)
+        return -1 if match is None else match.end()
     at = name.find(piece, start, end)
     return -1 if at < 0 else at + len(piece)
 

@@ -34,11 +34,11 @@ def read(request: Request, look_up: str, references: Iterable[str]) -> dict[str,
     All look-ups are requested before a missing one ends the judgement, so that they are read in
     parallel.
     """
-    known = request.lookup(look_up)
-    found = {each: known.get(each) for each in references}
-    if any(answer is None for answer in found.values()):
+    looked_up = request.lookup(look_up)
+    results = {each: looked_up.get(each) for each in references}
+    if any(answer is None for answer in results.values()):
         raise NotLookedUpError(look_up)
-    return found
+    return results
 
 
 def require_digests(request: Request) -> None:

@@ -70,8 +70,8 @@ class AlikeTargets:
         """Yield the policies that apply by the name of a namespace, and perhaps some others."""
         yield from self._by_name.get(name, ())
         if self._by_prefix:
-            found = (self._by_prefix.get(name[:end], ()) for end in range(len(name) + 1))
-            yield from {ranked[0]: ranked for several in found for ranked in several}.values()
+            alike = (self._by_prefix.get(name[:end], ()) for end in range(len(name) + 1))
+            yield from {ranked[0]: ranked for several in alike for ranked in several}.values()
 
 
 class _Sorted:
@@ -100,13 +100,13 @@ def _replace(
     """Return an index with other policies under some keys."""
     if not removed and not added:
         return index
-    found = dict(index)
+    changed = dict(index)
     for key in {**removed, **added}:
         gone = {rank for rank, _ in removed.get(key, ())}
-        left = [each for each in found.pop(key, ()) if each[0] not in gone]
+        left = [each for each in changed.pop(key, ()) if each[0] not in gone]
         if several := (*left, *added.get(key, ())):
-            found[key] = several
-    return found
+            changed[key] = several
+    return changed
 
 
 class TargetPolicies(NamedTuple):
@@ -245,13 +245,13 @@ class Index:
         is_sent = self._versions_of_others and attributes.sent is not None
         version = attributes.sent.resource.version if is_sent else ""
         place = *attributes.target, attributes.namespace, version
-        found = self._policies_by_place.get(place)
-        if found is None:
-            found = self._in_place(place[:4], attributes.namespace, version)
+        policies = self._policies_by_place.get(place)
+        if policies is None:
+            policies = self._in_place(place[:4], attributes.namespace, version)
             if len(self._policies_by_place) >= MAX_PLACES:
                 self._policies_by_place.clear()
-            self._policies_by_place[place] = found
-        return found
+            self._policies_by_place[place] = policies
+        return policies
 
     def _in_place(self, key: TargetKey, namespace: str, version: str) -> TargetPolicies:
         """Return the policies for a target in a namespace.
@@ -284,7 +284,7 @@ class Index:
     ) -> Narrowed:
         """Return policies with the part of their match that a target and a namespace leave open."""
         target = replace(self.targets[key], operations=(key[3],))
-        found, needs = list[Ranked](), Counter[frozenset[str]]()
+        left, needs = list[Ranked](), Counter[frozenset[str]]()
         for rank, bound in ranked:
             if bound.namespace is not None and bound.namespace != namespace:
                 continue
@@ -292,9 +292,9 @@ class Index:
                 continue
             narrowed = bound.narrow(target, namespace)
             if narrowed is not None:
-                found.append((rank, narrowed))
+                left.append((rank, narrowed))
                 needs[narrowed.match.needs(key[2]) | bound.needs] += 1
-        return Narrowed(found, needs)
+        return Narrowed(left, needs)
 
 
 def _anywhere(ranked: Iterable[Ranked]) -> list[Ranked]:

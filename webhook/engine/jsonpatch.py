@@ -52,7 +52,7 @@ class Patcher:
     @property
     def operations(self) -> list[dict[str, Any]]:
         """The operations, one for each field that differs, in the order of the first change."""
-        found: list[dict[str, Any]] = []
+        operations: list[dict[str, Any]] = []
         for node, step, old, holder, steps in self._changes.values():
             value = node.get(step, UNSET) if type(node) is dict else node[step]
             if id(node) in self._added or same(value, old):
@@ -61,10 +61,12 @@ class Patcher:
             # In a list, "add" would insert an item.
             is_new = (old is None or old is UNSET) and type(node) is dict
             if value is UNSET:
-                found.append({"op": "remove", "path": path})
+                operations.append({"op": "remove", "path": path})
             else:
-                found.append({"op": "add" if is_new else "replace", "path": path, "value": value})
-        return found
+                operations.append(
+                    {"op": "add" if is_new else "replace", "path": path, "value": value}
+                )
+        return operations
 
     def _apply(self, patch: Patch, changes: Changes) -> None:
         holder, steps = patch.holder, patch.path

@@ -190,8 +190,8 @@ def _expand(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
         case _:
             kinds = [each for each in kinds if each.kind == name][:1]
             if not kinds:
-                known = ", ".join(SETS)
-                raise LookupError(f"{name} is neither a known kind nor a set of kinds: {known}")
+                sets = ", ".join(SETS)
+                raise LookupError(f"{name} is neither a known kind nor a set of kinds: {sets}")
     return [*[Target(kind, "", operations) for kind in kinds], *more]
 
 
@@ -206,14 +206,14 @@ def versions_sent(kinds: Iterable[Kind]) -> dict[Kind, tuple[str, ...]]:
     for kind in dict.fromkeys(kinds):
         of_kind = sets.setdefault((kind.group, kind.plural), {})
         of_kind.setdefault(frozenset(kind.versions), []).append(kind)
-    found: dict[Kind, tuple[str, ...]] = {}
+    versions_of: dict[Kind, tuple[str, ...]] = {}
     for of_kind in sets.values():
         separate = [*of_kind.values()]
         last = [kind for several in separate[MAX_VERSION_SETS - 1 :] for kind in several]
         for several in (*separate[: MAX_VERSION_SETS - 1], last):
             versions = tuple(dict.fromkeys(each for kind in several for each in kind.versions))
-            found |= dict.fromkeys(several, versions)
-    return found
+            versions_of |= dict.fromkeys(several, versions)
+    return versions_of
 
 
 def add_kind(about: Definition) -> None:
@@ -231,20 +231,20 @@ def add_pod_kind(text: str) -> None:
     another form, or names a built-in kind. If a policy names a kind by name only, a built-in kind
     takes precedence.
     """
-    found = POD_KIND.fullmatch(text)
-    if found is None:
+    match = POD_KIND.fullmatch(text)
+    if match is None:
         form = "GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec"
         raise ValueError(f'"{text}" is not of the form {form}; write a list as LIST[]')
-    group, version, name, path = found.groups()
-    for known_kind in _read_both_ways(group, name):
-        if (known_kind.group, known_kind.kind) in OURS:
-            raise ValueError(
-                f"{name} of {known_kind.group} is built in; register only custom kinds"
-            )
-        known = KINDS.get((known_kind.group, known_kind.kind), known_kind)
-        paths = tuple(dict.fromkeys((*known.pod_specs, *filter(None, (known.pod_spec,)), path)))
+    group, version, name, path = match.groups()
+    for meant in _read_both_ways(group, name):
+        if (meant.group, meant.kind) in OURS:
+            raise ValueError(f"{name} of {meant.group} is built in; register only custom kinds")
+        existing = KINDS.get((meant.group, meant.kind), meant)
+        paths = tuple(
+            dict.fromkeys((*existing.pod_specs, *filter(None, (existing.pod_spec,)), path))
+        )
         is_one = len(paths) == 1 and "[" not in path
-        kind = replace(known_kind, versions=(version,), pod_spec=path if is_one else None)
+        kind = replace(meant, versions=(version,), pod_spec=path if is_one else None)
         KINDS[kind.group, kind.kind] = kind if is_one else replace(kind, pod_specs=paths)
 
 
@@ -266,8 +266,8 @@ def custom_pod_kinds() -> list[Kind]:
 
 def resource_of(group: str, kind: str) -> str:
     """Return the resource of a kind: from the table, else by the API's naming convention."""
-    known = KINDS.get((group, kind))
-    return known.plural if known else plural(kind)
+    listed = KINDS.get((group, kind))
+    return listed.plural if listed else plural(kind)
 
 
 def plural(kind: str) -> str:

@@ -154,8 +154,8 @@ class Match:
     @property
     def labels_of_namespaces(self) -> tuple[LabelValues, ...]:
         """Labels of which a namespace needs one, for it to select anything; empty if unknown."""
-        found = [clause.namespace_label for clause in self.clauses]
-        return () if None in found else tuple(each for each in found if each is not None)
+        labels = [clause.namespace_label for clause in self.clauses]
+        return () if None in labels else tuple(each for each in labels if each is not None)
 
     def needs(self, subresource: str = "") -> frozenset[str]:
         """Return the look-ups for matching a request for the (sub)resource."""

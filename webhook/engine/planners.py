@@ -120,11 +120,11 @@ class Planners:
 
     def reach(self, planner: Planner) -> frozenset[Kind]:
         """Return the kinds of all children and grandchildren."""
-        found = list(planner.child_kinds)
-        for kind in found:  # the list grows during the loop
+        kinds = list(planner.child_kinds)
+        for kind in kinds:  # the list grows during the loop
             if kind in self._planners:
-                found += [each for each in self._planners[kind].child_kinds if each not in found]
-        return frozenset(found)
+                kinds += [each for each in self._planners[kind].child_kinds if each not in kinds]
+        return frozenset(kinds)
 
 
 NO_PLANNERS = Planners()

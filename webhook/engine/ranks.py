@@ -61,8 +61,8 @@ class Ranking:
     @property
     def targets(self) -> list[tuple[Target, ...]]:
         """The distinct targets of policies: those of the cluster first, then in a stable order."""
-        found = [key for key, number in self._targets.items() if number > 0]
-        ordered = sorted(found, key=lambda key: (key[0], repr(self._examples[key[1]])))
+        keys = [key for key, number in self._targets.items() if number > 0]
+        ordered = sorted(keys, key=lambda key: (key[0], repr(self._examples[key[1]])))
         return [self._examples[number] for _, number in ordered]
 
     def _rank_changed(self, before: "Ranking") -> RankChanges | None:
@@ -184,11 +184,11 @@ class LabelIndex:
             labels = request.namespace_labels()
         except (NotLookedUpError, WrongTypeError):
             return self.all()
-        found = list(self._others)
+        policies = list(self._others)
         for label, value in labels.items():
-            found += self._by_label.get((label, value), ())
-            found += self._by_label.get((label, None), ())
-        return self._policies if len(found) == len(self._others) else _in_order(found)
+            policies += self._by_label.get((label, value), ())
+            policies += self._by_label.get((label, None), ())
+        return self._policies if len(policies) == len(self._others) else _in_order(policies)
 
 
 def _keys(bound: BoundPolicy) -> set[LabelAndValue]:

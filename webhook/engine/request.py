@@ -95,8 +95,8 @@ class Request(Fields):
         self.looked_up = looked_up
         self.excepted = False
         self.budget: Any = None
-        known = kind or KINDS.get((attributes.group, attributes.kind))
-        self._kind = known or Kind(attributes.group, attributes.kind, attributes.resource)
+        listed = kind or KINDS.get((attributes.group, attributes.kind))
+        self._kind = listed or Kind(attributes.group, attributes.kind, attributes.resource)
         self._before: Request | None = None
         self.forget()
 
@@ -242,18 +242,18 @@ class Request(Fields):
 
         If the object itself is one container (WebApp), return that.
         """
-        found = self._containers
-        if found is None:
+        containers = self._containers
+        if containers is None:
             pod, path = self.pod(), self._kind.container
             own = () if path is None else (Container(self.mapping(path), self, path),)
             if pod is not None:
-                found = (*own, *containers_of(pod))
+                containers = (*own, *containers_of(pod))
             else:
-                found = (*own, *(one for each in self.each_pod() for one in each.containers()))
-            self._containers = found
+                containers = (*own, *(one for each in self.each_pod() for one in each.containers()))
+            self._containers = containers
         if ephemeral:
-            return found
-        return tuple([each for each in found if each.list != "ephemeralContainers"])
+            return containers
+        return tuple([each for each in containers if each.list != "ephemeralContainers"])
 
     def volumes(self) -> Iterator[Fields]:
         """Yield each volume of the pod."""

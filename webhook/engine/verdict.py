@@ -110,28 +110,28 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
     A violation is a duplicate if an earlier outcome of the same policy reports it. If the parent's
     name is denied, violations of names derived from it are left out, since these will change.
     """
-    found = list(outcomes)
+    distinct = list(outcomes)
     is_renamed = any(
         violation.where == NAME
-        for outcome in found
+        for outcome in distinct
         if outcome.denies
         for violation in outcome.violations
     )
-    denied = {_key(outcome, each) for outcome in found for each in outcome.violations}
-    tolerated = denied | {_key(outcome, each) for outcome in found for each in outcome.tolerated}
+    denied = {_key(outcome, each) for outcome in distinct for each in outcome.violations}
+    tolerated = denied | {_key(outcome, each) for outcome in distinct for each in outcome.tolerated}
     others = {
-        key for outcome in found for key in (_describe_failure(outcome), (outcome.policy, ""))
+        key for outcome in distinct for key in (_describe_failure(outcome), (outcome.policy, ""))
     }
     for outcome in more:
         new = tuple(each for each in outcome.violations if _key(outcome, each) not in denied)
         new = tuple(each for each in new if not (is_renamed and each.where == NAME))
         kept = tuple(each for each in outcome.tolerated if _key(outcome, each) not in tolerated)
         if new or kept or outcome.covered or _describe_failure(outcome) not in others:
-            found.append(replace(outcome, violations=new, tolerated=kept))
+            distinct.append(replace(outcome, violations=new, tolerated=kept))
         others |= {_describe_failure(outcome), (outcome.policy, "")}
         denied |= {_key(outcome, each) for each in new}
         tolerated |= {_key(outcome, each) for each in (*new, *kept)}
-    return tuple(found)
+    return tuple(distinct)
 
 
 def _key(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:

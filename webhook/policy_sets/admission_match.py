@@ -26,8 +26,8 @@ def condition_of(*specs: MatchResources, kinds: Sequence[Kind] = ()) -> RequestP
 
     `kinds` are as for `targets_of`. Raises NotLookedUpError if labels are unknown.
     """
-    known = (*kinds, *known_kinds().values())
-    served = {(kind.group, kind.plural): kind.versions for kind in known}
+    everything = (*kinds, *known_kinds().values())
+    served = {(kind.group, kind.plural): kind.versions for kind in everything}
     conditions = [_condition(each, served) for each in specs]
     return lambda request: all(holds(request) for holds in conditions)
 
@@ -82,8 +82,8 @@ def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target
     `deployments/*` is the resource itself and all its subresources, as in the API server.
     """
     everything = (*known_kinds().values(), *kinds)
-    known = [kind for kind in everything if (kind.group, kind.plural) not in NEVER_JUDGED]
-    return merged_targets(each for rule in spec.resource_rules for each in _resources(rule, known))
+    judged = [kind for kind in everything if (kind.group, kind.plural) not in NEVER_JUDGED]
+    return merged_targets(each for rule in spec.resource_rules for each in _resources(rule, judged))
 
 
 def _resources(

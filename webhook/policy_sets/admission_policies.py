@@ -54,7 +54,7 @@ def native_policies(
     policy are not among the others. Where no review waits (`is_offline`), expressions get the API
     server's budget.
     """
-    found: list[Native] = []
+    natives: list[Native] = []
     unbound: list[Native] = []
     specs: list[tuple[Document, KubernetesPolicySpec, Bindings]] = []
     bound: dict[tuple[str, str], Bindings] = {}
@@ -68,7 +68,7 @@ def native_policies(
             bindings.append(document)
         else:
             of_policy = bound[kind, _name(document)] = []
-            if spec := _parse(KubernetesPolicySpec, document, found):
+            if spec := _parse(KubernetesPolicySpec, document, natives):
                 specs.append((document, spec, of_policy))
     for document in bindings:
         if binding := _parse(BindingSpec, document, unbound):
@@ -84,10 +84,10 @@ def native_policies(
         values = [each.value for each in params if _type(each) == _param_type(spec)]
         try:
             policies = tuple(_in_force(document, spec, of_policy, values, kinds, is_offline))
-            found.append(Native(document, policies, ()))
+            natives.append(Native(document, policies, ()))
         except FaultsError as error:
-            found.append(Native(document, (), error.faults))
-    return found + unbound, [each for each in others if _type(each) not in types]
+            natives.append(Native(document, (), error.faults))
+    return natives + unbound, [each for each in others if _type(each) not in types]
 
 
 def join_policies(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
@@ -155,18 +155,18 @@ def _in_force(
 
     targets = targets_of(spec.match_constraints, kinds)
     budget = API_BUDGET if is_offline else None
-    found = Expressions(spec, has_params=spec.param_kind is not None, budget=budget)
+    expressions = Expressions(spec, has_params=spec.param_kind is not None, budget=budget)
     name = _name(document)
     for binding_name, binding in bindings:
         matches = spec.match_constraints, binding.match_resources
-        params_of = _params_of(found.apply, spec, binding, params)
+        params_of = _params_of(expressions.apply, spec, binding, params)
         yield BoundPolicy(
             name if len(bindings) == 1 else f"{name}:{binding_name}",
-            rule_policy(spec, found, targets, params_of),
+            rule_policy(spec, expressions, targets, params_of),
             RuleParams(),
             Match(),
             frozenset(["Deny"] if spec.mutations else map(str, binding.validation_actions)),
-            fails_closed=found.fails_closed,
+            fails_closed=expressions.fails_closed,
             tolerates_existing=False,
             condition=condition_of(*matches, kinds=kinds),
             condition_needs=frozenset({NAMESPACE_LABELS} if selects_namespaces(*matches) else ()),

@@ -136,15 +136,15 @@ class TypedMerge:
         self, value: Any, code: str, path: str, *, into_maps: bool = True
     ) -> Iterator[tuple[str, Any, FieldType]]:
         """Yield a value and all below it, with path and type."""
-        found = parse_type(code)
-        yield path, value, found
-        if isinstance(value, list) and found.shape == "list":
+        parsed = parse_type(code)
+        yield path, value, parsed
+        if isinstance(value, list) and parsed.shape == "list":
             for index, item in enumerate(value):
-                yield from self._below(item, found.inner, f"{path}[{index}]", into_maps=into_maps)
-        elif isinstance(value, dict) and (into_maps or found.shape != "map"):
+                yield from self._below(item, parsed.inner, f"{path}[{index}]", into_maps=into_maps)
+        elif isinstance(value, dict) and (into_maps or parsed.shape != "map"):
             for key, item in value.items():
                 at_key = f"{path}.{key}".lstrip(".")
-                yield from self._below(item, self._field(found, key), at_key, into_maps=into_maps)
+                yield from self._below(item, self._field(parsed, key), at_key, into_maps=into_maps)
 
     def _field(self, type: FieldType, key: str) -> str:
         """Return the code of a field's type."""

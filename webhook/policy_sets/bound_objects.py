@@ -64,8 +64,8 @@ def bind(
     if value.get("apiVersion") != API_VERSION or value.get("kind") not in POLICY_SET_KINDS:
         is_typed = {"apiVersion", "kind"} <= value.keys()
         found = f"{value['apiVersion']} {value['kind']}" if is_typed else "this"
-        known = f"{', '.join(POLICY_SET_KINDS[:-1])} and {POLICY_SET_KINDS[-1]}"
-        refuse("", f"a policy set contains {API_VERSION} {known} objects, not {found}")
+        kinds = f"{', '.join(POLICY_SET_KINDS[:-1])} and {POLICY_SET_KINDS[-1]}"
+        refuse("", f"a policy set contains {API_VERSION} {kinds} objects, not {found}")
     if (size := size_of(value)) > MAX_POLICY_BYTES:
         refuse("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")
     document = parse(PolicyDocument, value)
@@ -175,12 +175,12 @@ def _policy(
     faults = [
         (
             f"spec.match.any[{index}].{field}",
-            f'{policy.name} does not look at "{word}"{did_you_mean(word, _quoted_names(known))}',
+            f'{policy.name} does not look at "{word}"{did_you_mean(word, _quoted_names(words))}',
         )
         for index, clause in enumerate(match.any)
-        for field, known in judged.items()
+        for field, words in judged.items()
         for word in getattr(clause, field) or ()
-        if word not in known
+        if word not in words
     ] or [
         fault
         for index, clause in enumerate(match.any)

@@ -54,11 +54,11 @@ class PolicyCatalogue(Mapping[str, Policy]):
 
     def __getitem__(self, name: str) -> Policy:
         """Return a policy, and import it at the first read."""
-        found = self._found[name]
-        if isinstance(found, str):
-            module = importlib.import_module(found)
-            found = self._found[name] = _policy_of(module, name, f"{found}.py")
-        return found
+        entry = self._found[name]
+        if isinstance(entry, str):
+            module = importlib.import_module(entry)
+            entry = self._found[name] = _policy_of(module, name, f"{entry}.py")
+        return entry
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""

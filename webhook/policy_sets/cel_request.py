@@ -60,8 +60,8 @@ def namespace_object(request: Request) -> JsonObject | None:
     if whole is not None:
         return whole
     labels = dict(request.namespace_labels())
-    known = _drop_empty({"name": attributes.namespace, "labels": labels or None})
-    metadata = Partial("namespaceObject.metadata", known, ["labels"])
+    fields = _drop_empty({"name": attributes.namespace, "labels": labels or None})
+    metadata = Partial("namespaceObject.metadata", fields, ["labels"])
     return Partial("namespaceObject", {"metadata": metadata})
 
 

@@ -44,16 +44,16 @@ def clause_faults(
     Words that add nothing are no fault of a `stored` object, which may be older than this rule.
     """
     yield from _selector_faults(at, clause, namespace)
-    found = _select(clause, targets, namespace)
-    if not found:
+    selected = _select(clause, targets, namespace)
+    if not selected:
         field, reason = _reason(clause, "the rest of the clause", others(), namespace)
         yield f"{at}{field}", f"matches nothing: {reason}"
-    if stored or not found:
+    if stored or not selected:
         return
     in_use = {
-        "kinds": {target.kind.kind for target in found},
-        "operations": {operation for target in found for operation in target.operations},
-        "subresources": {target.subresource for target in found},
+        "kinds": {target.kind.kind for target in selected},
+        "operations": {operation for target in selected for operation in target.operations},
+        "subresources": {target.subresource for target in selected},
     }
     for field, words in in_use.items():
         for word in dict.fromkeys(getattr(clause, field) or ()):
@@ -124,9 +124,9 @@ def _reason(
     for field in FIELDS:
         if field == but or getattr(clause, field) is None:
             continue
-        found = _select(clause.model_copy(update={field: None}), targets, namespace)
-        if found:
-            return f".{to_camel(field)}", _text(field, rest, found, namespace)
+        selected = _select(clause.model_copy(update={field: None}), targets, namespace)
+        if selected:
+            return f".{to_camel(field)}", _text(field, rest, selected, namespace)
     return "", UNSATISFIABLE
 
 

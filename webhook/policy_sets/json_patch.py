@@ -62,9 +62,9 @@ def _apply(root: Any, operation: Mapping[str, Any]) -> None:
     if op == "remove":
         _remove(holder, key)
     elif op == "test":
-        found = _get(holder, key)
-        is_missing = found is None and "value" not in operation
-        if not is_missing and (found is None or not _is_equal(found, value)):
+        current = _get(holder, key)
+        is_missing = current is None and "value" not in operation
+        if not is_missing and (current is None or not _is_equal(current, value)):
             raise _TestFailedError
     elif op == "replace":
         _get(holder, key)

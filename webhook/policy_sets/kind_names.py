@@ -29,15 +29,15 @@ IN_FULL = "write it as apiVersion/kind, such as cert-manager.io/v1/Certificate"
 @cache
 def _built_in() -> Mapping[GroupKind, Kind]:
     """Return Kubernetes' own kinds, by group and name."""
-    found: dict[GroupKind, Kind] = {}
-    known = resources()
-    for name in sorted(known, key=lambda name: name.count("/")):  # the core group first
+    kinds: dict[GroupKind, Kind] = {}
+    named = resources()
+    for name in sorted(named, key=lambda name: name.count("/")):  # the core group first
         api_version, _, kind = name.rpartition("/")
         group, version = group_version(api_version)
-        before = found[group, kind].versions if (group, kind) in found else ()
-        resource, namespaced = known[name]
-        found[group, kind] = Kind(group, kind, resource, (*before, version), namespaced=namespaced)
-    return found
+        before = kinds[group, kind].versions if (group, kind) in kinds else ()
+        resource, namespaced = named[name]
+        kinds[group, kind] = Kind(group, kind, resource, (*before, version), namespaced=namespaced)
+    return kinds
 
 
 def known_kinds() -> Mapping[GroupKind, Kind]:
@@ -52,8 +52,8 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
     parts can be an apiVersion and a kind, or can have the plural before the group; if both are
     possible, both are returned.
     """
-    known = known_kinds()
-    by_name = {kind.kind: kind for kind in reversed([*known.values()])}
+    kinds = known_kinds()
+    by_name = {kind.kind: kind for kind in reversed([*kinds.values()])}
     if word in by_name:
         return (by_name[word],)
     spelled = _SPELLED.fullmatch(word)
@@ -65,16 +65,16 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
         hint = suggestion if "mean" in suggestion else f"; {IN_FULL}"
         raise LookupError(f'unknown kind "{word}"{hint}')
     group, version, name = spelled["group"] or "", spelled["version"], spelled["kind"]
-    if (group, name) in known:
-        return (_find_served(word, known[group, name], version),)
+    if (group, name) in kinds:
+        return (_find_served(word, kinds[group, name], version),)
     first, _, rest = group.partition(".")
-    if (rest, name) in known and known[rest, name].plural == first:
-        return (_find_served(word, known[rest, name], version),)
+    if (rest, name) in kinds and kinds[rest, name].plural == first:
+        return (_find_served(word, kinds[rest, name], version),)
     of_rest = [kind for kind in _built_in().values() if kind.group == rest]
     # A custom group can end like one of Kubernetes, such as gateway.networking.k8s.io.
     is_misspelled = any(first == kind.plural or name == kind.kind for kind in of_rest)
     if is_misspelled or any(kind.group == group for kind in _built_in().values()):
-        raise LookupError(f'unknown kind "{word}"{_hint(name, rest if of_rest else group, known)}')
+        raise LookupError(f'unknown kind "{word}"{_hint(name, rest if of_rest else group, kinds)}')
     of_group = Kind(group, name, plural(name), (version,))
     in_full = Kind(rest, name, first, (version,))
     if of_rest or "." not in rest or first[0] != name[0].lower():
@@ -134,13 +134,13 @@ def kind_faults(bound: BoundPolicy, served: Mapping[GroupKind, Kind]) -> Iterato
     `served` are kinds with their scope, such as those of CustomResourceDefinitions.
     """
     for kind in dict.fromkeys([target.kind for target in bound.targets]):
-        found = served.get((kind.group, kind.kind))
-        if found is None:
+        served_kind = served.get((kind.group, kind.kind))
+        if served_kind is None:
             continue
-        if found.plural != kind.plural:
-            in_full = f"{found.plural}.{found.resource.api_version}/{found.kind}"
+        if served_kind.plural != kind.plural:
+            in_full = f"{served_kind.plural}.{served_kind.resource.api_version}/{served_kind.kind}"
             fault = f"no API serves {kind.plural}.{kind.group}; write {in_full}"
-        elif bound.namespace is not None and not found.namespaced:
+        elif bound.namespace is not None and not served_kind.namespaced:
             fault = cluster_scoped(kind)
         else:
             continue
@@ -172,18 +172,18 @@ def custom_versions(spec: Any) -> list[str]:
             return []
     words = (word for kinds in lists if isinstance(kinds, list) for word in kinds)
     spelled = dict.fromkeys(word for word in words if isinstance(word, str) and "/" in word)
-    found = set[str]()
+    versions = set[str]()
     for word in islice(spelled, MAX_CUSTOM):
         with suppress(LookupError):
             if is_custom(named := kinds_named(word)):
-                found |= {kind.resource.api_version for kind in named}
-    return sorted(found)
+                versions |= {kind.resource.api_version for kind in named}
+    return sorted(versions)
 
 
 def is_custom(named: Iterable[Kind]) -> bool:
     """Return whether only a cluster knows the kinds that an entry can mean."""
-    known = known_kinds()
-    return all((kind.group, kind.kind) not in known for kind in named)
+    kinds = known_kinds()
+    return all((kind.group, kind.kind) not in kinds for kind in named)
 
 
 def why_unserved(
@@ -193,12 +193,12 @@ def why_unserved(
     named = tuple(named)
     kinds = {(kind.group, kind.kind) for kind in named}
     wanted = {(kind.resource.api_version, kind.plural) for kind in named}
-    found = [each for each in served if (each.group, each.kind) in kinds]
-    exact = [each for each in found if (each.api_version, each.plural) in wanted]
-    if not found:
+    alike = [each for each in served if (each.group, each.kind) in kinds]
+    exact = [each for each in alike if (each.api_version, each.plural) in wanted]
+    if not alike:
         return f"no API serves {word}; the policy takes effect when one does"
     if not exact:
-        in_full = f"{found[0].plural}.{found[0].api_version}/{found[0].kind}"
+        in_full = f"{alike[0].plural}.{alike[0].api_version}/{alike[0].kind}"
         return f"no API serves {word}; the kind is served as {in_full}"
     if in_a_namespace and not exact[0].namespaced:
         return cluster_scoped(exact[0])

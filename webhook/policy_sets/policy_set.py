@@ -101,10 +101,12 @@ def read(
 
     Raises PolicySetError with all faults.
     """
-    found, invalid = read_valid(documents, catalogue, kinds, is_offline=is_offline, custom=custom)
+    policy_set, invalid = read_valid(
+        documents, catalogue, kinds, is_offline=is_offline, custom=custom
+    )
     if invalid:
         raise PolicySetError("\n".join(line for each in invalid for line in each.lines))
-    return found
+    return policy_set
 
 
 def read_valid(

@@ -38,7 +38,7 @@ def resources_of(
 
     `namespace` is that of a tenant's policy; `stored` is as for `bind`.
     """
-    known = [kind for kind in KINDS.values() if kind.namespaced or namespace is None]
+    every_kind = [kind for kind in KINDS.values() if kind.namespaced or namespace is None]
     fields = ("kinds", "operations", "subresources")
     # A clause without one of these has its default, whatever the targets of other clauses.
     in_use = [field for field in fields if any(getattr(each, field) for each in spec.match.any)]
@@ -48,25 +48,25 @@ def resources_of(
     for index, written in enumerate(spec.match.any):
         at = f"spec.match.any[{index}]"
         words, subresources = written.kinds, written.subresources or [""]
-        kinds = known if words is None else [*_kinds(faults, f"{at}.kinds", words)]
+        kinds = every_kind if words is None else [*_kinds(faults, f"{at}.kinds", words)]
         names = [each.kind for each in kinds]
         possible = _targets(kinds, subresources, never)
         plain = {"kinds": words and names, "subresources": subresources}
         clause = written.model_copy(update=plain)
         if kinds and len(faults) < MAX_FAULTS:
             everything = partial(_targets, kinds, (*OPERATIONS_OF, *subresources), never)
-            found = _faults(at, clause, possible, kinds, namespace, everything, stored=stored)
-            faults += islice(found, MAX_FAULTS)
+            new_faults = _faults(at, clause, possible, kinds, namespace, everything, stored=stored)
+            faults += islice(new_faults, MAX_FAULTS)
         targets = [*_selected_subresources(clause, possible)]
         named += targets
         values = {
             "kinds": names,
-            "operations": sorted({operation for *_, found in targets for operation in found}),
+            "operations": sorted({each for *_, operations in targets for each in operations}),
             "subresources": subresources,
         }
         clauses.append(written.model_copy(update={field: values[field] for field in in_use}))
     if not spec.match.any:
-        named = [(kind, "", CREATE_AND_UPDATE) for kind in known]
+        named = [(kind, "", CREATE_AND_UPDATE) for kind in every_kind]
     return merged_targets(named), spec.match.model_copy(update={"any": clauses})
 
 
@@ -84,13 +84,13 @@ def _targets(
     kinds: Iterable[Kind], subresources: Iterable[str], never: Collection[str]
 ) -> list[Target]:
     """Return the subresources that kinds have, with all operations but some."""
-    found = []
+    targets = []
     for kind in kinds:
         for subresource in dict.fromkeys(subresources):
             possible = operations_of(kind, subresource)
             if operations := tuple(each for each in possible if each not in never):
-                found.append(Target(kind, subresource, operations))
-    return found
+                targets.append(Target(kind, subresource, operations))
+    return targets
 
 
 def _faults(
@@ -108,8 +108,8 @@ def _faults(
     `possible` are the subresources that it names, and `others` returns all of its kinds.
     """
     of_cluster = [kind for kind in kinds if namespace is not None and not kind.namespaced]
-    known = {*OPERATIONS_OF, *(target.subresource for target in possible)}
-    unknown = [each for each in clause.subresources or () if each not in known]
+    subresources = {*OPERATIONS_OF, *(target.subresource for target in possible)}
+    unknown = [each for each in clause.subresources or () if each not in subresources]
     for kind in of_cluster:
         yield f"{at}.kinds", cluster_scoped(kind)
     for subresource in unknown:
@@ -121,18 +121,18 @@ def _faults(
 
 def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:
     """Return one target for each kind and subresource, with all versions and operations named."""
-    found: dict[tuple[str, str, str], Target] = {}
+    targets: dict[tuple[str, str, str], Target] = {}
     for kind, subresource, operations in named:
         key = kind.group, kind.plural, subresource
-        before = found.get(key, Target(kind, subresource, ()))
-        if key in found and before.kind == kind and {*before.operations}.issuperset(operations):
+        before = targets.get(key, Target(kind, subresource, ()))
+        if key in targets and before.kind == kind and {*before.operations}.issuperset(operations):
             continue
         merged = tuple(sorted({*before.operations, *operations}))
         if before.kind != kind:
             versions = tuple(dict.fromkeys((*kind.versions, *before.kind.versions)))
             before = replace(before, kind=replace(before.kind, versions=versions))
-        found[key] = replace(before, operations=merged)
-    return tuple(found.values())
+        targets[key] = replace(before, operations=merged)
+    return tuple(targets.values())
 
 
 def operations_of(kind: Kind, subresource: str) -> tuple[str, ...]:
@@ -140,12 +140,12 @@ def operations_of(kind: Kind, subresource: str) -> tuple[str, ...]:
 
     Those of a custom kind that a policy names are unknown: all operations on any subresource.
     """
-    known = subresources_of(kind.resource.api_version, kind.kind)
-    if known is None and (kind.group, kind.kind) in KINDS:
-        known = OF_DEFINITION
-    if known is None and subresource:
+    subresources = subresources_of(kind.resource.api_version, kind.kind)
+    if subresources is None and (kind.group, kind.kind) in KINDS:
+        subresources = OF_DEFINITION
+    if subresources is None and subresource:
         return () if "*" in subresource else EVERY_OPERATION
-    return OPERATIONS_OF.get(subresource, ()) if subresource in ("", *(known or ())) else ()
+    return OPERATIONS_OF.get(subresource, ()) if subresource in ("", *(subresources or ())) else ()
 
 
 def _kinds(faults: list[tuple[str, str]], path: str, words: Iterable[str]) -> Iterator[Kind]:

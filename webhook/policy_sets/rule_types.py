@@ -78,10 +78,10 @@ def check_types(
     """
     custom = custom or CustomTypes()
     names = list(islice(dict.fromkeys(_types(targets, custom)), MAX_TYPES + 1))
-    known = [name for name in names if name is not None][:MAX_TYPES]
+    types = [name for name in names if name is not None][:MAX_TYPES]
     has_params = bool(spec.params) or spec.policy is not None
     environment = ADMISSION if has_params else without_params(ADMISSION)
-    errors = {name: _errors(spec, _with_type(environment, name, custom)) for name in known}
+    errors = {name: _errors(spec, _with_type(environment, name, custom)) for name in types}
     places = dict.fromkeys(place for found in errors.values() for place in found)
     faults = [_fault(place, errors, len(names)) for place in places]
     if len(names) > 1 and any(map(_tells_kinds_apart, (source for _, source, _ in _all(spec)))):
@@ -144,17 +144,17 @@ def _types(targets: Iterable[Target], custom: CustomTypes) -> Iterator[str | Non
 
 def _errors(spec: AdmissionPolicySpec, environment: Environment) -> Errors:
     """Return the errors of all expressions in an environment with types."""
-    found: Errors = {}
+    errors: Errors = {}
     environment = replace(environment, structs=bool(spec.mutations))
     for path, source, variable in _all(spec):
         type_ = DYN
         try:
             type_ = environment.compile(source).type
         except CompileError as error:
-            found |= {(path, each.line, each.column): each for each in (error, *error.also)}
+            errors |= {(path, each.line, each.column): each for each in (error, *error.also)}
         if variable:
             environment = with_variable(environment, variable, type_)
-    return found
+    return errors
 
 
 def _with_type(environment: Environment, name: str, custom: CustomTypes) -> Environment:
@@ -176,13 +176,13 @@ def _fields(
     name: str, fields_of: Callable[[str], Mapping[str, str]]
 ) -> Mapping[str, Mapping[str, Type]]:
     """Return the fields of a type, and of all types below it."""
-    found: dict[str, dict[str, Type]] = {}
+    fields: dict[str, dict[str, Type]] = {}
     left = [name]
     while left:
         name = left.pop()
-        if name not in found:
-            found[name] = {field: _type(code, left) for field, code in fields_of(name).items()}
-    return found
+        if name not in fields:
+            fields[name] = {field: _type(code, left) for field, code in fields_of(name).items()}
+    return fields
 
 
 def _type(code: str, structs: list[str]) -> Type:

@@ -104,14 +104,18 @@ def compile_rules(spec: AdmissionPolicySpec, namespace: str | None, *, stored: b
     named = resources_of(faults, spec, namespace, stored=stored) if has_rules else ((), spec.match)
     resources, match = named
     has_params = bool(spec.params) or not has_rules
-    found = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=is_of_tenant)
-    condition = (lambda request: found.apply(request, spec.params)) if found.conditions else None
+    expressions = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=is_of_tenant)
+    condition = (
+        (lambda request: expressions.apply(request, spec.params))
+        if expressions.conditions
+        else None
+    )
     if not has_rules:
         return Rules(
             condition=condition,
-            needs=found.needs,
-            depends_on_sender=found.depends_on_sender,
+            needs=expressions.needs,
+            depends_on_sender=expressions.depends_on_sender,
         )
-    policy = rule_policy(spec, found, resources, lambda _, params: (params.model_extra,))
+    policy = rule_policy(spec, expressions, resources, lambda _, params: (params.model_extra,))
     params = RuleParams.model_validate(spec.params)
-    return Rules(policy, params, match, condition, found.needs, found.depends_on_sender)
+    return Rules(policy, params, match, condition, expressions.needs, expressions.depends_on_sender)
