@@ -34,6 +34,12 @@ class Outcome:
     annotations: tuple[tuple[str, str], ...] = ()
     # Titles of exceptions, one for each covered violation, if the engine counts them.
     covered: tuple[str, ...] = ()
+    reported: tuple[Violation, ...] = field(init=False, compare=False, repr=False)
+    """The violations, or the field with the wrong type."""
+
+    def __post_init__(self) -> None:
+        reported = self.violations if self.malformed is None else (self.malformed,)
+        object.__setattr__(self, "reported", reported)
 
     @property
     def denies(self) -> bool:
@@ -46,11 +52,6 @@ class Outcome:
     def lacks(self) -> str:
         """The name of the look-up without which the policy could not decide; "" where it could."""
         return str(self.error) if isinstance(self.error, NotLookedUpError) else ""
-
-    @property
-    def reported(self) -> tuple[Violation, ...]:
-        """The violations, or the field with the wrong type."""
-        return self.violations if self.malformed is None else (self.malformed,)
 
     def map_violations(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
         """Return a copy with each violation mapped; the outcome itself if there is none."""
