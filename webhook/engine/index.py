@@ -270,19 +270,22 @@ class Index:
             self._everywhere[key, version, bool(namespace)] = everywhere
         named = [each for group in groups for each in group.in_namespace(namespace)]
         own = self._narrow(key, namespace, version, named)
-        ranked = everywhere.ranked.join(own.ranked)
+        if not everywhere.needs and not own.needs:
+            return NO_POLICIES
         needs = set[str]().union(*everywhere.needs, *own.needs)
         if key[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
         # A tenant's policy is found by the name of its namespace.
         rules = sum(bound.rules for _, bound in own.ranked if bound.namespace is not None)
-        kind = self.targets[key].kind if ranked else None
-        return TargetPolicies(ranked, kind, frozenset(needs), rules)
+        ranked = everywhere.ranked.join(own.ranked)
+        return TargetPolicies(ranked, self.targets[key].kind, frozenset(needs), rules)
 
     def _narrow(
-        self, key: TargetKey, namespace: str, version: str, ranked: Iterable[Ranked]
+        self, key: TargetKey, namespace: str, version: str, ranked: Sequence[Ranked]
     ) -> Narrowed:
         """Return policies with the part of their match that a target and a namespace leave open."""
+        if not ranked:
+            return Narrowed([], Counter())
         target = replace(self.targets[key], operations=(key[3],))
         left, needs = list[Ranked](), Counter[frozenset[str]]()
         for rank, bound in ranked:
