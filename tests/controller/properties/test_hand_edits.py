@@ -29,7 +29,7 @@ pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
 WEBAPPS = WEBAPP.resource
 CHILDREN = (DEPLOYMENT, SERVICE)
-ROUNDS = int(os.environ.get("ROUNDS", "3"))  # of six phases each; the workflow makes more
+ROUNDS = int(os.environ.get("HAND_EDITS", "3"))  # of six phases each; the workflow makes more
 EDITS = 12
 
 
