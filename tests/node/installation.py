@@ -92,6 +92,11 @@ class Installation:
             if "deletionTimestamp" not in pod["metadata"]
         ]
 
+    def wait_for_old_pods(self) -> None:
+        """Wait until the webhook's pods that a rollout replaced have ended."""
+        both = lambda: len(self.plane.resources.find("pods", NAMESPACE, WEBHOOK)) == 2  # noqa: E731
+        self.until("the old pods are gone", both)
+
     def verdicts(self) -> list[bool]:
         """Send the bad Deployment to each webhook pod directly, and return which pods allow it."""
         return [self._allows(pod["metadata"]["name"]) for pod in self.pods(WEBHOOK)]

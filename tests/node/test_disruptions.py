@@ -20,7 +20,7 @@ def test_a_rolling_restart_fails_no_call(installed: Installation, figure: Figure
     with Load(installed) as load:
         installed.cluster.kubectl("rollout", "restart", DEPLOYMENT, "-n", NAMESPACE)
         wait_available(installed)
-        installed.until("the old pods are gone", lambda: running(installed) == 2)
+        installed.wait_for_old_pods()
     figure(str(load))
     assert load.failed == []
 
@@ -72,11 +72,6 @@ def restarts(installation: Installation, pod: dict) -> int:
     """Return how often a pod's container was restarted."""
     found = installation.cluster.get(f"pod/{pod['metadata']['name']}", NAMESPACE)
     return int(found["status"]["containerStatuses"][0]["restartCount"])
-
-
-def running(installation: Installation) -> int:
-    """Return how many pods there are, those that end included."""
-    return len(installation.plane.resources.find("pods", NAMESPACE, WEBHOOK))
 
 
 def wait_available(installation: Installation) -> None:

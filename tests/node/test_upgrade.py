@@ -274,6 +274,7 @@ def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figu
     with Load(released) as load:
         released.release.install(PRODUCTION, chart=CHART)
         reconciled(released, "after-upgrade")
+        released.wait_for_old_pods()
     figure(f"upgrade: {load}")
     assert load.failed == []
     assert verdicts(released) == before
@@ -283,6 +284,7 @@ def test_an_upgrade_and_back_is_not_noticed(released: Installation, figure: Figu
     with Load(released) as load:
         released.release.helm("rollback", "gatewright", "1", "--wait")
         reconciled(released, "after-rollback")
+        released.wait_for_old_pods()
     figure(f"back: {load}")
     assert load.failed == []
     assert verdicts(released) == before
