@@ -46,15 +46,15 @@ def test_a_good_pair_passes(bundle, name):
 def bare(name, key, *extensions, issuer=None, signed_by=None):
     """Return a certificate with only these extensions, as Helm and `openssl req -x509` make them."""
     subject, issuer = (
-        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, each)])
-        for each in (name, issuer or name)
+        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, part)])
+        for part in (name, issuer or name)
     )
     builder = x509.CertificateBuilder(
         issuer, subject, key.public_key(), x509.random_serial_number()
     )
     builder = builder.not_valid_before(NOW).not_valid_after(NOW + timedelta(days=365))
-    for each in extensions:
-        builder = builder.add_extension(each, critical=False)
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
     return builder.sign(signed_by or key, SHA256()).public_bytes(Encoding.PEM)
 
 

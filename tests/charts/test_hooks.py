@@ -73,8 +73,8 @@ def test_the_uninstall_hook_removes_everything_that_calls_the_webhook(
     ):  # the conversion is restored each time, as far as there is a CRD
         ended = once(*container["args"], "--kubeconfig", str(kubeconfig))
         assert (ended.returncode, ended.stderr.count("done")) == (0, said), ended.stderr
-    for each in (*CONFIGURATIONS, *LEFT):
-        assert "NotFound" in empty_plane.kubectl("get", each, "-n", NAMESPACE, check=False).stderr
+    for left in (*CONFIGURATIONS, *LEFT):
+        assert "NotFound" in empty_plane.kubectl("get", left, "-n", NAMESPACE, check=False).stderr
     assert (
         empty_plane.kubectl("get", CRD, "-o=jsonpath={.spec.conversion}").stdout
         == '{"strategy":"None"}'

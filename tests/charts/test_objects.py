@@ -121,8 +121,8 @@ def test_pods_that_must_stay_available_replace_those_that_may_be_evicted(render,
     """0 is a number of pods: no value is the empty text."""
     budgets = "podDisruptionBudget.minAvailable", "podDisruptionBudget.maxUnavailable"
     values = [f"{name}={value}" for name, value in zip(budgets, (least, most), strict=True)]
-    for each in values, [f"webhook.{values[0]}"]:
-        budget = render(*each)["PodDisruptionBudget", "gatewright-webhook"]["spec"]
+    for given in values, [f"webhook.{values[0]}"]:
+        budget = render(*given)["PodDisruptionBudget", "gatewright-webhook"]["spec"]
         assert str(budget["minAvailable"]) == least
         assert "maxUnavailable" not in budget
 
@@ -253,7 +253,7 @@ def queries(render):
     groups = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     return [
-        (each["expr"], each["legendFormat"]) for panel in panels for each in panel["targets"]
+        (target["expr"], target["legendFormat"]) for panel in panels for target in panel["targets"]
     ] + [(rule["expr"], rule["annotations"]["description"]) for rule in rules]
 
 
@@ -275,8 +275,8 @@ def test_queries_use_existing_metrics_and_labels(render):
         plain = re.sub(r"\bby \([^)]*\)|{[^}]*}|\[[^]]*\]", "", query)
         series = set(re.findall(r"[a-z]\w*(?![\w(]|\s*\()", plain)) - {"and", "or", "time"}
         assert series <= known.keys(), query
-        for each in series:
-            assert by | selected <= known[each], query
+        for one_series in series:
+            assert by | selected <= known[one_series], query
         kept = by or set().union(*(known[each] for each in series))
         labels = {
             label

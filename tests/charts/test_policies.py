@@ -64,7 +64,7 @@ def test_registries_are_those_of_the_values(render):
         "policies.preset=production", "policies.registries={a.example.com,b.example.com/x}"
     )
     (registries,) = (
-        each for each in mounted(objects) if each["spec"]["policy"] == "image-registries"
+        policy for policy in mounted(objects) if policy["spec"]["policy"] == "image-registries"
     )
     assert registries["spec"]["params"] == {"registries": ["a.example.com", "b.example.com/x"]}
 
@@ -115,7 +115,7 @@ def test_a_preset_excludes_the_controller_by_its_account(render, values, account
     )
     mounted = yaml.safe_load_all(objects["ConfigMap", "gate-policies"]["data"]["preset.yaml"])
     accounts = {
-        name for each in mounted for name in each["spec"]["match"]["exclude"]["serviceAccounts"]
+        name for policy in mounted for name in policy["spec"]["match"]["exclude"]["serviceAccounts"]
     }
     assert accounts == {"kube-system/*", f"policy/{account}"}
 
@@ -148,8 +148,8 @@ def test_the_action_applies_to_own_policies(render, tmp_path):
     }
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
     specs = {
-        each["metadata"]["name"]: each["spec"]
-        for each in mounted(render(files=(tmp_path / "values.yaml",)))
+        policy["metadata"]["name"]: policy["spec"]
+        for policy in mounted(render(files=(tmp_path / "values.yaml",)))
     }
     assert specs == {
         "tags": {"policy": "image-tags", "validationActions": ["Warn"], "failurePolicy": "Ignore"},
@@ -188,9 +188,9 @@ def test_several_presets_are_installed_together(render):
     names = ["production", "best-practices"]
     found = mounted(render("policies.preset={production,best-practices}"))
     written = [
-        each["metadata"]["name"]
+        document["metadata"]["name"]
         for path in PRESETS
         if path.stem in names
-        for each in yaml.safe_load_all(path.read_text())
+        for document in yaml.safe_load_all(path.read_text())
     ]
     assert sorted(each["metadata"]["name"] for each in found) == sorted(written)

@@ -69,7 +69,7 @@ def test_the_cluster_may_choose_the_ids(render):
 def test_crds_may_belong_to_another_release(render):
     """A second release in a cluster installs none."""
     assert render().keys() - render("crds.install=false").keys() == {
-        each for each in render() if each[0] == "CustomResourceDefinition"
+        key for key in render() if key[0] == "CustomResourceDefinition"
     }
 
 
@@ -87,9 +87,9 @@ def test_the_controller_has_the_rights_of_its_kinds(render, chosen, extra, argum
     objects = render(f"kinds={{{chosen}}}", *([f"extraKinds={{{extra}}}"] if extra else []))
     rules = chart_rights.controller([kind for kind in own_kinds() if kind.resource.kind in kinds])
     expected = {
-        (each["apiGroups"][0], each["resources"][0], verb)
-        for each in rules
-        for verb in each["verbs"]
+        (rule["apiGroups"][0], rule["resources"][0], verb)
+        for rule in rules
+        for verb in rule["verbs"]
     } | {("coordination.k8s.io", "leases", "list")}  # of other installations
     # Registering the webhook needs rights in these groups, whatever the kinds.
     registering = {"admissionregistration.k8s.io", "apiextensions.k8s.io"}

@@ -70,8 +70,8 @@ def test_every_setting_can_be_set(render, tmp_path: Path):
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
     found = {
         name: {
-            each["name"]: each["value"]
-            for each in object["spec"]["template"]["spec"]["containers"][0]["env"]
+            variable["name"]: variable["value"]
+            for variable in object["spec"]["template"]["spec"]["containers"][0]["env"]
         }
         for (kind, name), object in render(files=(tmp_path / "values.yaml",)).items()
         if kind == "Deployment"

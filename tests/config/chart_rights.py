@@ -38,9 +38,9 @@ def controller(kinds: Sequence[PlannedKind[Any]]) -> list[PolicyRule]:
     """The controller's cluster-wide rules: events, policy objects and the kinds."""
     rights = of_kinds(kinds)
     grant(rights, EVENT, ["create", "patch"])
-    for each in POLICIES:
-        grant(rights, each, READ)
-        grant(rights, each, ["patch"], "/status")
+    for policy in POLICIES:
+        grant(rights, policy, READ)
+        grant(rights, policy, ["patch"], "/status")
     return [*rules_of(rights), *of_definitions([*POLICIES, *optional_of(kinds)])]
 
 
@@ -65,8 +65,8 @@ def webhook(looked_up: Iterable[Resource] = ()) -> list[PolicyRule]:
 def audit(audited: Iterable[Resource]) -> list[PolicyRule]:
     """The audit's rules: list what policies judge, and write reports."""
     listed: Rights = {}
-    for each in (*audited, NAMESPACES, LIMIT_RANGES):
-        grant(listed, each, ["list"])
+    for resource in (*audited, NAMESPACES, LIMIT_RANGES):
+        grant(listed, resource, ["list"])
     write = ("create", "delete", "get", "list", "patch")
     return [
         *rules_of(listed),

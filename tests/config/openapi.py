@@ -55,18 +55,18 @@ class Published:
             group_version = path.partition("/")[2]
             listed = self.get(f"/{path}").get("resources", ())
             of_plural = {each["name"]: f"{group_version}/{each['kind']}" for each in listed}
-            for each in listed:
-                own = "/".join(filter(None, (each.get("group"), each.get("version"))))
-                kind = f"{own or group_version}/{each['kind']}"
+            for served in listed:
+                own = "/".join(filter(None, (served.get("group"), served.get("version"))))
+                kind = f"{own or group_version}/{served['kind']}"
                 parts.add(kind)
-                plural, _, subresource = each["name"].partition("/")
-                if subresource and each["verbs"] != ["get"]:  # not read-only, such as log
+                plural, _, subresource = served["name"].partition("/")
+                if subresource and served["verbs"] != ["get"]:  # not read-only, such as log
                     self.subresources.setdefault(of_plural[plural], []).append(subresource)
-                if not subresource and {"list", "create"} <= {*each["verbs"]}:
-                    self.resources[kind] = [each["name"], each["namespaced"]]
+                if not subresource and {"list", "create"} <= {*served["verbs"]}:
+                    self.resources[kind] = [served["name"], served["namespaced"]]
         for name, schema in self._schemas.items():
-            for each in schema.get("x-kubernetes-group-version-kind", ()):
-                kind = "/".join(filter(None, (each["group"], each["version"], each["kind"])))
+            for gvk in schema.get("x-kubernetes-group-version-kind", ()):
+                kind = "/".join(filter(None, (gvk["group"], gvk["version"], gvk["kind"])))
                 if kind in parts and "DeleteOptions" not in name:
                     self.kinds[kind] = short(name)
                     self._add(name)

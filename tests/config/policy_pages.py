@@ -70,8 +70,8 @@ def index(policies: Iterable[Policy]) -> str:
     ordered = sorted(policies, key=lambda each: (each.category, each.name))
     for category, members in groupby(ordered, key=lambda each: each.category):
         rows = [
-            (f"[{each.name}]({each.name}.md)", does(each), each.severity, each.summary)
-            for each in members
+            (f"[{member.name}]({member.name}.md)", does(member), member.severity, member.summary)
+            for member in members
         ]
         parts += [f"## {category}", table(("Policy", "Does", "Severity", "Summary"), rows)]
     return "\n\n".join(parts) + "\n"

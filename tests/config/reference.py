@@ -89,7 +89,7 @@ def api(types: Iterable[type[CustomResource]], planned: Kinds) -> str:
         about = kind.definition
         parts += [f"## {about.kind} `{about.api_version}`", (kind.__doc__ or "").partition("\n")[0]]
         columns = ", ".join(
-            f"{each.name}{' (wide)' if each.wide else ''}" for each in about.columns
+            f"{column.name}{' (wide)' if column.wide else ''}" for column in about.columns
         )
         scope = "namespaced" if about.namespaced else "of the cluster"
         parts.append(f"Names: {_names(about)}; {scope}. Columns: {columns}.")
@@ -157,24 +157,24 @@ def _default(field: Mapping[str, Any]) -> str:
 
 def _bounds(field: Mapping[str, Any]) -> str:
     """Return the limits of a value besides its type."""
-    for each in (field, *field.get("anyOf", ())):
-        least, most = each.get("minimum"), each.get("maximum")
+    for part in (field, *field.get("anyOf", ())):
+        least, most = part.get("minimum"), part.get("maximum")
         limits = [f"{least} to {most}"] if None not in (least, most) else []
         limits += [f"{least} or more"] if most is None and least is not None else []
         limits += [f"{most} or less"] if least is None and most is not None else []
         limits += [
-            f"at least {each[name]}"
+            f"at least {part[name]}"
             for name in ("minLength", "minItems", "minProperties")
-            if name in each
+            if name in part
         ]
         limits += [
-            f"at most {each[name]}"
+            f"at most {part[name]}"
             for name in ("maxLength", "maxItems", "maxProperties")
-            if name in each
+            if name in part
         ]
         limits += (
-            [f"`{each['pattern']}`"]
-            if "pattern" in each and "x-kubernetes-int-or-string" not in each
+            [f"`{part['pattern']}`"]
+            if "pattern" in part and "x-kubernetes-int-or-string" not in part
             else []
         )
         if limits:
@@ -227,13 +227,18 @@ def metrics(sections: Mapping[str, CollectorRegistry]) -> str:
 
 
 def _metrics(registry: CollectorRegistry) -> Iterator[Metric]:
-    for each in set[Any](registry._collector_to_names):
-        if isinstance(each, MetricWrapperBase):
-            yield _metric(each._name, str(each._type), each._labelnames, each._documentation)
+    for collector in set[Any](registry._collector_to_names):
+        if isinstance(collector, MetricWrapperBase):
+            yield _metric(
+                collector._name,
+                str(collector._type),
+                collector._labelnames,
+                collector._documentation,
+            )
         else:
             yield from (
                 _metric(its.name, its.type, its._labelnames, its.documentation)
-                for its in each.collect()
+                for its in collector.collect()
             )
 
 

@@ -177,8 +177,8 @@ def playground_examples() -> str:
     for name in catalogue():
         if (trial := _example(name)) is not None:
             texts = (
-                to_yaml(each or {})
-                for each in (trial.subject.documents[0].value, trial.admission.object)
+                to_yaml(object or {})
+                for object in (trial.subject.documents[0].value, trial.admission.object)
             )
             found.append(dict(zip(("name", "policies", "object"), (name, *texts), strict=True)))
     return json.dumps(found, indent=1) + "\n"
@@ -187,9 +187,9 @@ def playground_examples() -> str:
 def _example(name: str) -> Trial | None:
     """Return a case that has only a policy and an object."""
     trials = [
-        each
-        for each in trials_of_policy(name)
-        if each.admission.operation == "CREATE" and not each.looks_up
+        trial
+        for trial in trials_of_policy(name)
+        if trial.admission.operation == "CREATE" and not trial.looks_up
     ]
     outcomes = (_denied, _set)
     return next((each for outcome in outcomes for each in trials if outcome(each)), None)

@@ -55,10 +55,10 @@ def test_every_write_right_is_used_and_none_is_missing(
         made = [each for each in ours() if each != "webapp/taken"]
         plane.kubectl("wait", "--for=condition=Ready", *made, "--timeout=120s")
         for what, patch, gone in CHANGES:
-            for each in (
+            for resource in (
                 gone
             ):  # those of optional kinds come when the kind is discovered, and are no part of Ready
-                plane.kubectl("wait", "--for=create", each, "--timeout=90s")
+                plane.kubectl("wait", "--for=create", resource, "--timeout=90s")
             plane.kubectl("patch", what, "--type=merge", "-p", json.dumps(patch))
             if gone:
                 plane.kubectl("wait", "--for=delete", *gone, "--timeout=90s")
@@ -109,13 +109,13 @@ def apply(plane: ControlPlane, objects: list[JsonObject]) -> None:
 def ours() -> Iterator[str]:
     """Return the custom objects of the samples and of this test, as kubectl names them."""
     samples = [
-        each
+        document
         for path in (CONFIG / "samples").glob("*.yaml")
-        for each in yaml.safe_load_all(path.read_text())
+        for document in yaml.safe_load_all(path.read_text())
     ]
-    for each in (*samples, *MORE):
-        if each["kind"] in {kind.resource.kind for kind in planned_kinds()}:
-            yield f"{each['kind'].lower()}/{each['metadata']['name']}"
+    for sample in (*samples, *MORE):
+        if sample["kind"] in {kind.resource.kind for kind in planned_kinds()}:
+            yield f"{sample['kind'].lower()}/{sample['metadata']['name']}"
 
 
 def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewright]:

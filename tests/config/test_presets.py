@@ -32,9 +32,9 @@ def test_presets_combine():
         assert read(documents_at(pair), catalogue()).policies
     every = read(documents_at([policy_path("all")]), catalogue()).policies
     named = {
-        each.name
+        policy.name
         for path in presets().values()
-        for each in read(documents_at([path]), catalogue()).policies
+        for policy in read(documents_at([path]), catalogue()).policies
     }
     assert {each.name for each in every} == named
     assert without_conflicts(every) == (every, ())

@@ -41,7 +41,9 @@ class Observer:
 
         def observed() -> bool:
             found[:] = [
-                each for each in [self.get(resource, name)] if each is not None and holds(each)
+                object
+                for object in [self.get(resource, name)]
+                if object is not None and holds(object)
             ]
             return bool(found)
 

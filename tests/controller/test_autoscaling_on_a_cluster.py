@@ -105,9 +105,9 @@ async def test_an_autoscaler_scales_and_is_not_fought(
         assert told is not None
         assert told["message"] == "2 to 4 replicas at 80% of the requested cpu"
         ours = [
-            each
-            for each in writes(control_plane, since, agent)
-            if "leases" not in each and "events" not in each
+            write
+            for write in writes(control_plane, since, agent)
+            if "leases" not in write and "events" not in write
         ]
         assert set(ours) == {"patch webapps/status"}
 

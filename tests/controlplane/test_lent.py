@@ -151,6 +151,6 @@ def test_a_control_plane_is_not_lent_again_after_a_part_was_killed(lent_plane: L
 
 def without_versions(answer: dict[str, Any]) -> dict[str, Any]:
     """Return a list without the resource versions, which restoring changes."""
-    for each in answer.get("items", []):
-        del each["metadata"]["resourceVersion"]
+    for object in answer.get("items", []):
+        del object["metadata"]["resourceVersion"]
     return {key: value for key, value in answer.items() if key != "metadata"}

@@ -63,8 +63,8 @@ class Pod:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         directory = machine.volume(f"pod-{name}")
         self.volumes = {
-            each["name"]: self._volume(each, directory, claims)
-            for each in self.spec.get("volumes", ())
+            declared["name"]: self._volume(declared, directory, claims)
+            for declared in self.spec.get("volumes", ())
         }
         self.volumes |= {claim: path for claim, path in claims.items() if claim not in self.volumes}
         self.log = directory / "log"
@@ -99,9 +99,9 @@ class Pod:
         """Return a text of the pod with this machine's paths and addresses."""
         containers = [*self.spec.get("initContainers", ()), *self.spec["containers"]]
         mounts = {
-            each["mountPath"]: each["name"]
+            mount["mountPath"]: mount["name"]
             for container in containers
-            for each in container["volumeMounts"]
+            for mount in container["volumeMounts"]
         }
         places = {
             path: str(self.volumes[volume]) for path, volume in mounts.items()
@@ -116,19 +116,19 @@ class Pod:
     def environment(self, container: JsonObject) -> dict[str, str]:
         """Return the environment of a container's processes."""
         values = {"PATH": self.machine.path, "HOSTNAME": self.name, **self.machine.environment}
-        for each in container.get("env", ()):
-            source = each.get("valueFrom", {})
+        for variable in container.get("env", ()):
+            source = variable.get("valueFrom", {})
             if "fieldRef" in source:
                 fields = {"metadata.name": self.name, "metadata.namespace": "default"}
                 fields["status.podIP"] = "127.0.0.1"
-                values[each["name"]] = fields[source["fieldRef"]["fieldPath"]]
+                values[variable["name"]] = fields[source["fieldRef"]["fieldPath"]]
             elif "secretKeyRef" in source:
-                values[each["name"]] = self.machine.secrets[source["secretKeyRef"]["name"]][
+                values[variable["name"]] = self.machine.secrets[source["secretKeyRef"]["name"]][
                     source["secretKeyRef"]["key"]
                 ]
             else:
-                text = re.sub(r"\$\((\w+)\)", lambda found: values[found[1]], each["value"])
-                values[each["name"]] = self.here(text)
+                text = re.sub(r"\$\((\w+)\)", lambda found: values[found[1]], variable["value"])
+                values[variable["name"]] = self.here(text)
         return values
 
     def start(self, container: str, *, command: Sequence[str] = ()) -> subprocess.Popen[bytes]:

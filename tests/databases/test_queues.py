@@ -32,9 +32,9 @@ def template(type: str) -> JsonObject:
     stack = AppStack.model_validate({"metadata": metadata, "spec": {"queue": {"type": type}}})
     writes = [each for step in APP_STACK.plan(stack, Observed(), NOW).steps for each in step.writes]
     (found,) = (
-        each.object["spec"]["template"]
-        for each in writes
-        if isinstance(each, Apply) and each.object["kind"] == "StatefulSet"
+        write.object["spec"]["template"]
+        for write in writes
+        if isinstance(write, Apply) and write.object["kind"] == "StatefulSet"
     )
     return dict(found)
 

@@ -131,9 +131,9 @@ def is_up(running: Installation) -> bool:
     The controller may lose its short Lease at any time, also some seconds after the fault.
     """
     both = (running.webhook, running.controller)
-    for each in both:
-        if each.process.died:
-            each.launch()
+    for running_process in both:
+        if running_process.process.died:
+            running_process.launch()
     return all(each.is_ready() for each in both)
 
 

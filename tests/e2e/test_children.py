@@ -83,16 +83,16 @@ def made_of(manifest: JsonObject, namespace: str) -> list[JsonObject]:
     (document,) = parse_documents(json.dumps(manifest).encode(), "manifest.json")
     parent = parent_of(document, namespace)
     return [
-        each.object for each in plan_children(parent, datetime.now(UTC), {"registry": REGISTRY})
+        child.object for child in plan_children(parent, datetime.now(UTC), {"registry": REGISTRY})
     ]
 
 
 def sample(name: str, **spec: object) -> JsonObject:
     """Return a sample with other fields in its spec."""
     (found,) = (
-        each
-        for each in yaml.safe_load_all((CONFIG / f"samples/{name}.yaml").read_text())
-        if each["metadata"]["name"] == name
+        document
+        for document in yaml.safe_load_all((CONFIG / f"samples/{name}.yaml").read_text())
+        if document["metadata"]["name"] == name
     )
     found["metadata"].pop("namespace", None)
     return {**found, "spec": found["spec"] | spec}

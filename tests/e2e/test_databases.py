@@ -29,7 +29,8 @@ SHOP: dict[str, Any] = {
 def looked_at(laptop: Laptop, name: str) -> int:
     """Return how often a database was reconciled."""
     lines = (
-        (each.get("message"), each.get("postgresql.name")) for each in laptop.gatewright.logged()
+        (record.get("message"), record.get("postgresql.name"))
+        for record in laptop.gatewright.logged()
     )
     return sum(line == ("Reconciliation completed", name) for line in lines)
 
@@ -324,7 +325,7 @@ def test_a_stack_changes_its_database_and_back(laptop: Laptop, namespace: str) -
     assert become("postgresql") == first
     secrets = laptop.kubectl("get", "secrets", "-n", namespace, "-o=name").split()
     assert secrets == [
-        f"secret/shop-db-{each}" for each in ("credentials", "mysql-credentials", "user-app")
+        f"secret/shop-db-{suffix}" for suffix in ("credentials", "mysql-credentials", "user-app")
     ]
 
 

@@ -172,15 +172,17 @@ def test_the_samples_of_every_kind(
 ) -> None:
     """Each sample, once the controller made its children, and fields that no sample has."""
     samples = [
-        each
+        document
         for file in sorted((CONFIG / "samples").glob("*.yaml"))
-        for each in yaml.safe_load_all(file.read_text())
+        for document in yaml.safe_load_all(file.read_text())
     ]
     samples = in_namespace(samples, namespace)
     others = in_namespace(yaml.safe_load(NOT_IN_SAMPLES), namespace)
     laptop.kubectl("apply", *tool.apply, "-f", "-", input=listed(samples))
     ready = [
-        f"{each['kind']}/{each['metadata']['name']}" for each in samples if each["kind"] != "Secret"
+        f"{sample['kind']}/{sample['metadata']['name']}"
+        for sample in samples
+        if sample["kind"] != "Secret"
     ]
     laptop.kubectl("wait", "-n", namespace, "--for=condition=Ready", "--timeout=60s", *ready)
     assert differences(laptop, compare, tool, [*samples, *others]) == {}
@@ -404,12 +406,13 @@ def documented(kind: str) -> dict[str, Any]:
     blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     specs = {each["kind"]: each["spec"] for each in map(yaml.safe_load, blocks) if "kind" in each}
     (paths,) = [
-        each["jqPathExpressions"]
-        for each in specs["Application"]["ignoreDifferences"]
-        if each["kind"] == kind
+        ignored["jqPathExpressions"]
+        for ignored in specs["Application"]["ignoreDifferences"]
+        if ignored["kind"] == kind
     ]
     flux = specs["HelmRelease"]["driftDetection"]["ignore"]
     rules = [
-        {"Paths": each["paths"], "Selector": {"Kind": each["target"]["kind"]}} for each in flux
+        {"Paths": ignored["paths"], "Selector": {"Kind": ignored["target"]["kind"]}}
+        for ignored in flux
     ]
     return {"JQ": paths, "Ignore": rules}

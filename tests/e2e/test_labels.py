@@ -58,9 +58,9 @@ def made_of_them(laptop: Laptop, namespace: str) -> list[JsonObject]:
     about = [each["metadata"] for each in found]
     assert {each["labels"]["team"] for each in about if each["name"] in STATE} == {"red"}
     return [
-        each
-        for each in found
-        if each["metadata"].get("labels") and each["metadata"]["name"] not in STATE
+        object
+        for object in found
+        if object["metadata"].get("labels") and object["metadata"]["name"] not in STATE
     ]
 
 
@@ -87,9 +87,9 @@ def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:
     assert {team for kind, team in teams if kind != KEPT} == {"blue"}
     assert {team for kind, team in teams if kind == KEPT} == {"red"}
     pods = [
-        each["spec"]["template"]["metadata"]["labels"]
-        for each in found
-        if each["kind"] in ("Deployment", "StatefulSet")
+        object["spec"]["template"]["metadata"]["labels"]
+        for object in found
+        if object["kind"] in ("Deployment", "StatefulSet")
     ]
     assert {each["team"] for each in pods} == {"blue"}
 
@@ -103,13 +103,13 @@ def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:
 
     def still_labelled() -> set[str]:
         return {
-            each["kind"]
-            for each in made_of_them(laptop, namespace)
-            if "team" in each["metadata"]["labels"]
+            object["kind"]
+            for object in made_of_them(laptop, namespace)
+            if "team" in object["metadata"]["labels"]
         }
 
     laptop.gatewright.until("taken off", lambda: still_labelled() == {KEPT, ADDED_TO})
     events = json.loads(laptop.kubectl("get", "events", "-n", namespace, "-o=json"))["items"]
     assert [
-        each["message"] for each in events if each["reason"] in ("ReconcileFailed", "Contested")
+        event["message"] for event in events if event["reason"] in ("ReconcileFailed", "Contested")
     ] == []

@@ -19,7 +19,7 @@ def shown(laptop: Laptop) -> list[str]:
     """Return what `kubectl get all` shows of the platform, without pods and ReplicaSets."""
     names = laptop.kubectl("get", "all", "-l", OURS, "-n", NAMESPACE, "-o=name").splitlines()
     return [
-        each for each in names if not each.startswith(("pod/", "replicaset.apps/", "job.batch/"))
+        word for word in names if not word.startswith(("pod/", "replicaset.apps/", "job.batch/"))
     ]
 
 
@@ -27,8 +27,8 @@ def looked_at(laptop: Laptop) -> int:
     """Return how often the platform was reconciled."""
     fields = ("Reconciliation completed", "production-store")
     lines = (
-        (each.get("message"), each.get("ecommerceplatform.name"))
-        for each in laptop.gatewright.logged()
+        (record.get("message"), record.get("ecommerceplatform.name"))
+        for record in laptop.gatewright.logged()
     )
     return sum(line == fields for line in lines)
 
@@ -79,8 +79,16 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
     assert conditions.pop("BackedUp") == "False"  # none yet
     assert conditions == dict.fromkeys(
         [
-            f"{each}Ready"
-            for each in ("Database", "Cache", "Backend", "Frontend", "Monitoring", "Ingress", "")
+            f"{component}Ready"
+            for component in (
+                "Database",
+                "Cache",
+                "Backend",
+                "Frontend",
+                "Monitoring",
+                "Ingress",
+                "",
+            )
         ],
         "True",
     )
@@ -110,9 +118,9 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
     laptop.gatewright.until("reconciled", lambda: looked_at(laptop) > times)
     written = laptop.plane.audit_events(mark, verb=WRITES, namespace=NAMESPACE)
     assert [
-        each["requestURI"]
-        for each in written
-        if not each["userAgent"].startswith("kubectl") and "/events" not in each["requestURI"]
+        audited["requestURI"]
+        for audited in written
+        if not audited["userAgent"].startswith("kubectl") and "/events" not in audited["requestURI"]
     ] == []
 
     kubectl("delete", STORE, "--timeout=90s")

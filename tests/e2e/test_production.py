@@ -172,7 +172,8 @@ def test_a_debug_container_is_judged(laptop: Laptop, production: str) -> None:
     )
     laptop.kubectl(*debug, "--image=registry.company.com/busybox")
     assert [
-        each["name"] for each in laptop.get("pod/shop", production)["spec"]["ephemeralContainers"]
+        container["name"]
+        for container in laptop.get("pod/shop", production)["spec"]["ephemeralContainers"]
     ] == ["look"]
 
 

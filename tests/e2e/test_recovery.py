@@ -125,9 +125,9 @@ def reasons(
     """Return the objects whose condition Ready has a text; each has the same reason."""
     found = laptop.kubectl("get", kinds, "-n", namespace, "-o=json")
     conditions = [
-        (each["kind"], condition)
-        for each in json.loads(found)["items"]
-        for condition in each.get("status", {}).get("conditions", ())
+        (object["kind"], condition)
+        for object in json.loads(found)["items"]
+        for condition in object.get("status", {}).get("conditions", ())
         if condition["type"] == "Ready" and text in condition["message"]
     ]
     assert {condition["reason"] for _, condition in conditions} <= {reason}

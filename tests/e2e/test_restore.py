@@ -132,9 +132,9 @@ def owned(laptop: Laptop, namespace: str) -> dict[str, str]:
     kinds = "secrets,configmaps,services,deployments,statefulsets,cronjobs,poddisruptionbudgets"
     items = json.loads(laptop.kubectl("get", kinds, "-n", namespace, "-o=json"))["items"]
     return {
-        f"{each['kind']}/{each['metadata']['name']}": f"{owner['kind']}/{owner['name']}"
-        for each in items
-        for owner in each["metadata"].get("ownerReferences", ())
+        f"{object['kind']}/{object['metadata']['name']}": f"{owner['kind']}/{owner['name']}"
+        for object in items
+        for owner in object["metadata"].get("ownerReferences", ())
     }
 
 
@@ -149,9 +149,9 @@ def test_a_namespace_is_restored_from_a_backup(laptop: Laptop) -> None:
     """All objects become Ready again; passwords and claims are those of the backup."""
     namespace = laptop.create_namespace()
     samples = [
-        each
+        document
         for name in SAMPLES
-        for each in yaml.safe_load_all((CONFIG / f"samples/{name}.yaml").read_text())
+        for document in yaml.safe_load_all((CONFIG / f"samples/{name}.yaml").read_text())
     ]
     laptop.kubectl("apply", "-n", namespace, "-f-", input=listed([*samples, SHOP, STACK]))
     wait_ready(laptop, namespace)

@@ -29,9 +29,9 @@ def moved(value: Any) -> Any:
 
 def names(sample: Path) -> Iterator[str]:
     """Return the custom resources of a sample as kubectl names them."""
-    for each in yaml.safe_load_all(sample.read_text()):
-        if each["kind"] != "Secret":
-            yield f"{each['kind'].lower()}/{each['metadata']['name']}"
+    for document in yaml.safe_load_all(sample.read_text()):
+        if document["kind"] != "Secret":
+            yield f"{document['kind'].lower()}/{document['metadata']['name']}"
 
 
 @pytest.fixture(scope="module")

@@ -136,9 +136,9 @@ class Gatewright:
         while not sign():
             if self.process.died or time.monotonic() > deadline:
                 wrong = "".join(
-                    f"{each}\n"
-                    for each in self.get("/readyz")[1].splitlines()
-                    if each.startswith("[-]")
+                    f"{line}\n"
+                    for line in self.get("/readyz")[1].splitlines()
+                    if line.startswith("[-]")
                 )
                 raise GatewrightError(
                     f"gatewright {self.process.name}: not {what}\n{wrong}{self.process.tail()}"

@@ -80,9 +80,9 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
     ]
     assert {(line["name"], line["replicas"]) for line in saw} == {(f"{namespace}/cogs", 2)}
     written = [
-        each["objectRef"]["resource"]
-        for each in control_plane.audit_events(mark, namespace=namespace, verb=WRITES)
-        if each["userAgent"] == "widgets" and each["responseStatus"]["code"] < 300
+        audited["objectRef"]["resource"]
+        for audited in control_plane.audit_events(mark, namespace=namespace, verb=WRITES)
+        if audited["userAgent"] == "widgets" and audited["responseStatus"]["code"] < 300
     ]
     assert (written.count("deployments"), written.count("events")) == (1, 1)
 
@@ -177,8 +177,8 @@ def test_tenants_work_with_their_generated_rights(
     mallory = [{"op": "add", "path": "/subjects/-", "value": {"kind": "User", "name": "mallory"}}]
     log = tmp_path / "controller.log"
     with running(log, str(COMMAND), "controller", *options, PYTHONPATH=str(tmp_path)):
-        for each in (tenant, taken):
-            control_plane.kubectl("apply", "-f-", input=each)
+        for manifest in (tenant, taken):
+            control_plane.kubectl("apply", "-f-", input=manifest)
         kubectl = control_plane.kubectl
         kubectl("wait", "--for=condition=Ready", f"tenantnamespace/{team}", "--timeout=90s")
         reason = "--for=jsonpath={.status.conditions[0].reason}=NameTaken"

@@ -54,8 +54,8 @@ async def cluster(
     """Run the controllers until the end of the block."""
     stop = asyncio.Event()
     async with FakeApiServer() as server, asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
-        for each in definitions:
-            server.define(each)
+        for definition in definitions:
+            server.define(definition)
         runtime = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
         setup(runtime)
         group.create_task(runtime.run(stop))

@@ -282,7 +282,8 @@ def is_named(tree, file, text):
     """Whether the text has a file, or a directory that it is in."""
     places = [str(each) for each in (Path(file), *Path(file).parents) if str(each) != "."]
     return any(
-        re.search(rf"(^|[\s/]){re.escape(each)}(?![\w./-])", text, re.MULTILINE) for each in places
+        re.search(rf"(^|[\s/]){re.escape(place)}(?![\w./-])", text, re.MULTILINE)
+        for place in places
     )
 
 
@@ -346,7 +347,7 @@ def migrate(tree, run):
     output = tree.top.parent / "output"
     code, text = run("migrate", "--output", output, ".")
     written = "".join(
-        each.read_text() for each in output.glob("*") if each.name != "not-converted.md"
+        file.read_text() for file in output.glob("*") if file.name != "not-converted.md"
     )
     hold(tree, code, text, names(written))
 

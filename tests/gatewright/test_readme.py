@@ -28,7 +28,7 @@ def shown() -> dict[str, str]:
     """Return each command line of the README, without its comment, and the output shown below it."""
     consoles = "".join(re.findall(r"```console\n(.*?)```", README, re.DOTALL)).replace("\\\n", "")
     commands = [
-        each.partition("\n") for each in re.split(r"^\$ ", consoles, flags=re.MULTILINE) if each
+        shown.partition("\n") for shown in re.split(r"^\$ ", consoles, flags=re.MULTILINE) if shown
     ]
     return {command.partition(" #")[0].strip(): output for command, _, output in commands}
 
@@ -60,7 +60,7 @@ def test_commands_print_the_output_shown(
     assert ran == [("check", 1), ("test", 0), ("plan", 0), ("check", 3)]
     findings = re.findall(r"^  docs/shop\.yaml:\d+: (.+)$", README, re.MULTILINE)
     denied = f"denied the request: {len(findings)} violations\n" + "".join(
-        f"- {each}\n" for each in findings
+        f"- {finding}\n" for finding in findings
     )
     assert shown()["kubectl apply -n production -f shop.yaml"].endswith(denied)
 
@@ -124,5 +124,5 @@ def is_dead(page: Path, link: str) -> bool:
         return not there.exists()
     headings = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
     return anchor not in {
-        re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
     }

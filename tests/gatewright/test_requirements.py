@@ -17,9 +17,9 @@ def test_the_image_has_all_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = [Requirement(text) for text in project["dependencies"]]
     outside = [
-        str(each)
-        for each in asked
-        if not each.specifier.contains(pinned[canonicalize_name(each.name)])
+        str(requirement)
+        for requirement in asked
+        if not requirement.specifier.contains(pinned[canonicalize_name(requirement.name)])
     ]
     assert outside == []
 

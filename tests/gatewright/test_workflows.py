@@ -70,7 +70,7 @@ def test_a_release_has_all_its_parts() -> None:
     release = jobs("release")
     assert list(release) == ["verify", "wheel", "images", "chart", "release"]
     (push,) = (
-        each["with"] for each in release["images"]["steps"] if each.get("with", {}).get("push")
+        step["with"] for step in release["images"]["steps"] if step.get("with", {}).get("push")
     )
     assert (push["platforms"], push["sbom"], push["provenance"]) == (
         "linux/amd64,linux/arm64",

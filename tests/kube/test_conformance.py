@@ -538,8 +538,8 @@ async def test_labels_choose(api: Api, selector: str, chosen: list[str]) -> None
     await api.config_map("b", labels={"app": "y", "test": "1"})
     await api.config_map("c", labels={"test": "1"})
     found = [
-        each["metadata"]["name"]
-        async for each in api.client.list(CONFIG_MAP, api.namespace, labels=selector)
+        object["metadata"]["name"]
+        async for object in api.client.list(CONFIG_MAP, api.namespace, labels=selector)
     ]
     assert found == chosen
 
@@ -550,8 +550,8 @@ async def test_fields_choose(api: Api) -> None:
     await api.gizmo("b", color="blue")
     for selector in ("metadata.name=b", "spec.color=blue", "spec.color!=red"):
         found = [
-            each["metadata"]["name"]
-            async for each in api.client.list(GIZMO, api.namespace, fields=selector)
+            object["metadata"]["name"]
+            async for object in api.client.list(GIZMO, api.namespace, fields=selector)
         ]
         assert found == ["b"]
 

@@ -39,8 +39,8 @@ class HttpProxy:
                 group.create_task(passing(reader, others[1]))
                 group.create_task(passing(others[0], writer))
         finally:
-            for each in (writer, others[1]):
-                each.transport.abort()
+            for stream in (writer, others[1]):
+                stream.transport.abort()
 
 
 async def passing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

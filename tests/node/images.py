@@ -112,14 +112,14 @@ def stores() -> list[Image]:
 def build(images: Iterable[Image], say: Say) -> None:
     """Build those that are not in buildah's storage."""
     with buildah.locked():
-        for each in images:
-            if buildah.has(each.built):
+        for image in images:
+            if buildah.has(image.built):
                 continue
-            for base in each.bases:
+            for base in image.bases:
                 provide(base, say)
-            say(f"building {each.name}")
-            buildah.build(each.dockerfile, each.context, each.built, each.name)
-            buildah.forget_others(each.built)
+            say(f"building {image.name}")
+            buildah.build(image.dockerfile, image.context, image.built, image.name)
+            buildah.forget_others(image.built)
 
 
 def archive(each: Image, path: Path) -> None:

@@ -44,8 +44,8 @@ class Node:
         self.say("starting the node")
         self.machine.on()
         self._start_containerd()
-        for each in wanted:
-            self._import(each)
+        for image in wanted:
+            self._import(image)
         self.say("starting the control plane")
         self.plane.start_parts()
         self.apply(objects.cluster_dns(self.slot.address))

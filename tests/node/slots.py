@@ -116,11 +116,11 @@ def clean(slot: Slot) -> None:
         if time.monotonic() > deadline:
             remains = ", ".join(filter(None, map(_remains, slot.cgroups)))
             raise NodeError(f"no node: cannot remove {remains}")
-        for each in slot.cgroups:
-            _end(each)
+        for cgroup in slot.cgroups:
+            _end(cgroup)
         time.sleep(0.05)
-    for each in ("var", "var.work", "kubelet", "plane", "volumes"):
-        shutil.rmtree(slot.directory / each, ignore_errors=True)
+    for directory in ("var", "var.work", "kubelet", "plane", "volumes"):
+        shutil.rmtree(slot.directory / directory, ignore_errors=True)
 
 
 def _remains(cgroup: Path) -> str:

@@ -34,9 +34,9 @@ def failure_policies(installation: Installation) -> set[str]:
 def all_ready(installation: Installation, selector: str) -> bool:
     """Return whether the two pods of a component are ready."""
     ready = [
-        each["status"]
+        condition["status"]
         for pod in installation.pods(selector)
-        for each in pod["status"].get("conditions", ())
-        if each["type"] == "Ready"
+        for condition in pod["status"].get("conditions", ())
+        if condition["type"] == "Ready"
     ]
     return ready == ["True", "True"]

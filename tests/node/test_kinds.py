@@ -176,7 +176,7 @@ def message_survives(shop: Installation, queue: str) -> None:
         found = shop.plane.resources.find("pods", "shop")
         pods = [each for each in found if each["metadata"]["name"] == f"{queue}-0"]
         return any(
-            each["metadata"]["uid"] != before["metadata"]["uid"] and is_ready(each) for each in pods
+            pod["metadata"]["uid"] != before["metadata"]["uid"] and is_ready(pod) for pod in pods
         )
 
     def received() -> str:

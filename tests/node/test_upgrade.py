@@ -160,8 +160,8 @@ def released(bare: Installation, pytestconfig: pytest.Config) -> Installation:
         "kind": "Secret",
         "metadata": {"name": "login", "namespace": NAMESPACE},
     }
-    for each in [login, *POLICIES, *map(custom_resource, KINDS)]:
-        bare.until("the object is applied", lambda wanted=each: applied(bare, wanted))
+    for object in [login, *POLICIES, *map(custom_resource, KINDS)]:
+        bare.until("the object is applied", lambda wanted=object: applied(bare, wanted))
     ready(bare)
     bare.until("the policies are in force", lambda: verdicts(bare)["four keys"][0] == 403)
     return bare
@@ -195,11 +195,11 @@ def unready(installation: Installation) -> list[str]:
     kinds = [kind.rpartition("/")[2].lower() for kind in KINDS]
     listed = [installation.plane.resources.find(kind, NAMESPACE) for kind in kinds]
     return [
-        f"{each['kind']}: {each.get('status', {}).get('conditions')}"
-        for each in chain(*listed)
+        f"{object['kind']}: {object.get('status', {}).get('conditions')}"
+        for object in chain(*listed)
         if not any(
             (condition["type"], condition["status"]) == ("Ready", "True")
-            for condition in each.get("status", {}).get("conditions", ())
+            for condition in object.get("status", {}).get("conditions", ())
         )
     ]
 

@@ -31,14 +31,14 @@ FIXABLE = {  # policies whose violations `check --fix` fixes
 def fixable(trial):
     """The violations of a trial's own object that a value fixes."""
     violations = (
-        each
+        violation
         for outcome in ask(trial.engine, trial.admission, trial.looked_up).outcomes
-        for each in outcome.violations
+        for violation in outcome.violations
     )
     return [
-        each
-        for each in violations
-        if each.fix_value is not UNSET and each.holder is not None and not each.of
+        violation
+        for violation in violations
+        if violation.fix_value is not UNSET and violation.holder is not None and not violation.of
     ]
 
 

@@ -68,14 +68,14 @@ def without(pod):
     """Return a pod without the fields that mutations set: images, and resources of containers."""
     containers = {
         name: [
-            {key: value for key, value in each.items() if key not in ("image", "resources")}
-            for each in pod.get(name, [])
+            {key: value for key, value in container.items() if key not in ("image", "resources")}
+            for container in pod.get(name, [])
         ]
         for name in LISTS
     }
     volumes = [
-        {key: value for key, value in each.items() if key != "image"}
-        for each in pod.get("volumes", [])
+        {key: value for key, value in volume.items() if key != "image"}
+        for volume in pod.get("volumes", [])
     ]
     return pod | containers | {"volumes": volumes}
 
@@ -116,7 +116,10 @@ def shared_by_all(pod):
         return whole
     containers = [each for name in LISTS for each in pod.get(name, [])]
     requested = {
-        name for each in containers for part in ("limits", "requests") for name in named(each, part)
+        name
+        for container in containers
+        for part in ("limits", "requests")
+        for name in named(container, part)
     }
     return whole | requested & {"cpu", "memory"}
 

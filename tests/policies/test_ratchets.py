@@ -104,9 +104,9 @@ def is_judged(answer: ReviewAnswer) -> bool:
 def violations(answer: ReviewAnswer) -> Counter[Any]:
     """Return policy, field and value of each violation."""
     return Counter(
-        (outcome.policy, each.field, str(each.identity))
+        (outcome.policy, violation.field, str(violation.identity))
         for outcome in answer.outcomes
-        for each in outcome.violations
+        for violation in outcome.violations
     )
 
 
@@ -125,7 +125,8 @@ def test_small_steps_lead_nowhere_that_one_step_does_not(data: st.DataObject) ->
         new = take(old, other, path)
         updated = group.judge(operation="UPDATE", object=new, old_object=old)
         before, after = (
-            group.judge(operation="CREATE", object=each, old_object=None) for each in (old, new)
+            group.judge(operation="CREATE", object=created, old_object=None)
+            for created in (old, new)
         )
         if not (is_judged(before) and is_judged(after) and is_judged(updated)):
             continue

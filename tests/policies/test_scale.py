@@ -35,9 +35,9 @@ def violations(trial, subresource, new, old, parent):
         asked, copy.deepcopy(new), copy.deepcopy(old), trial.looked_up | {PARENT: parent}
     )
     return sorted(
-        each.message
+        violation.message
         for outcome in trial.engine.validate(request).outcomes
-        for each in outcome.violations
+        for violation in outcome.violations
     )
 
 

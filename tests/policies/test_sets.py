@@ -45,9 +45,9 @@ def test_every_policy_of_a_set_has_a_case_that_it_denies_or_patches(policies: Pa
     shown = {violation.policy for each in expected for violation in each.denied or ()}
     objects = list(yaml.safe_load_all(policies.read_text()))
     mutating = {
-        each["metadata"]["name"]
-        for each in objects
-        if catalogue()[each["spec"]["policy"]].mutate is not None
+        object["metadata"]["name"]
+        for object in objects
+        if catalogue()[object["spec"]["policy"]].mutate is not None
     }
     assert shown == {each["metadata"]["name"] for each in objects} - mutating
     assert bool(mutating) == any(each.patched for each in expected)

@@ -115,9 +115,9 @@ def more_in_containers(object):
         "volumeMounts": {"mountPath": "/unrelated"},
     }
     for items in named(object, "containers", "initContainers"):
-        for each in items:
-            each.update(
-                {field: [item, *(each.get(field) or ())] for field, item in more.items()},
+        for container in items:
+            container.update(
+                {field: [item, *(container.get(field) or ())] for field, item in more.items()},
                 workingDir="/x",
             )
 
@@ -198,7 +198,9 @@ def test_an_unrelated_change_is_no_violation(file):
             new = copy.deepcopy(object)
             change(new)
             denied = [
-                each.message for each in judged(trial, new, object)[0] if message(each) in before
+                violation.message
+                for violation in judged(trial, new, object)[0]
+                if message(violation) in before
             ]
             assert denied == [], (trial.name, change.__name__)
 
@@ -223,7 +225,9 @@ def test_another_value_is_tolerated_only_where_it_is_no_worse(file):
             if all(message(each) in before for each in judged(trial, new)[0]):
                 continue
             tolerated = [
-                each for each in judged(trial, new, object)[1] if message(each) not in before
+                violation
+                for violation in judged(trial, new, object)[1]
+                if message(violation) not in before
             ]
             assert [each.message for each in tolerated if each.excess is None] == [], (
                 trial.name,

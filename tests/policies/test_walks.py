@@ -119,17 +119,17 @@ def edit(chosen: random.Random, kind: str, object: dict[str, Any]) -> dict[str, 
 def sets() -> dict[str, tuple[Any, ...]]:
     """Return the presets, and each policy that needs no parameters, as sets of their own."""
     found = {
-        each: in_force(
-            policy_set_of([Path(f"config/policies/{each}.yaml")], catalogue()), catalogue()
+        preset: in_force(
+            policy_set_of([Path(f"config/policies/{preset}.yaml")], catalogue()), catalogue()
         )
-        for each in PRESETS
+        for preset in PRESETS
     }
     for name, policy in catalogue().items():
         needs_nothing = (
             policy.validate is not None and not callable(policy.needs) and not policy.needs
         )
         if needs_nothing and not any(
-            each.is_required() for each in policy.params.model_fields.values()
+            parameter.is_required() for parameter in policy.params.model_fields.values()
         ):
             document = {
                 "apiVersion": "gatewright.io/v1alpha1",
@@ -162,9 +162,9 @@ def test_accepted_updates_make_nothing_worse(name, kind):
         request = ask(object, kind, namespace="production", looked_up=LOOKED_UP, **old)
         verdict = engine.validate(request)
         return verdict.allowed, sum(
-            len(each.violations) + len(each.tolerated)
-            for each in verdict.outcomes
-            if "Deny" in each.actions
+            len(outcome.violations) + len(outcome.tolerated)
+            for outcome in verdict.outcomes
+            if "Deny" in outcome.actions
         )
 
     object = smallest(kind, "web", "production")

@@ -131,17 +131,17 @@ class Auditor:
         await self.audit.reconcile(REQUEST)
         asked = self.server.requests.log[before:]
         return [
-            f"{each.method} {each.path.rpartition('/')[2]}"
-            for each in asked
-            if each.method != "GET"
+            f"{logged_request.method} {logged_request.path.rpartition('/')[2]}"
+            for logged_request in asked
+            if logged_request.method != "GET"
         ]
 
     def reports(self):
         """The reported violations, by object."""
         found = {}
         for resource in KINDS["openreports"]:
-            for each in self.server.list(resource):
-                found[each["scope"]["name"]] = [result["message"] for result in each["results"]]
+            for object in self.server.list(resource):
+                found[object["scope"]["name"]] = [result["message"] for result in object["results"]]
         return found
 
 
@@ -352,9 +352,9 @@ async def test_without_the_report_crds_metrics_are_all(server, auditor):
 def pages(server):
     """The limit of each list of Deployments so far."""
     return [
-        each.query.get("limit")
-        for each in server.requests.log
-        if each.path.endswith("/deployments")
+        logged_request.query.get("limit")
+        for logged_request in server.requests.log
+        if logged_request.path.endswith("/deployments")
     ]
 
 
@@ -374,11 +374,11 @@ async def test_a_list_continues_after_its_token_expires(server):
         server.create(DEPLOYMENT, deployment(name, 3))
     found = []
     async with Client(server.endpoint) as client:
-        async for each in Lister(client, RateLimit(1000)).list(DEPLOYMENT):
+        async for item in Lister(client, RateLimit(1000)).list(DEPLOYMENT):
             if not found:
                 server.create(DEPLOYMENT, deployment("new", 3))
                 server.storage.compact()
-            found.append(each["metadata"]["name"])
+            found.append(item["metadata"]["name"])
     assert found == [*names, "new"]
 
 
@@ -451,7 +451,9 @@ def run_image(server, registry):
 def levels(server):
     """The result of each report."""
     return [
-        each["results"][0]["result"] for kind in KINDS["openreports"] for each in server.list(kind)
+        object["results"][0]["result"]
+        for kind in KINDS["openreports"]
+        for object in server.list(kind)
     ]
 
 

@@ -104,13 +104,15 @@ def test_exceptions_for_existing_violations_are_written_and_counted(
     plane.kubectl("apply", "-f", str(file))
     assert call(capsys, "check", *cluster).returncode == 0
     many, more = (
-        each["metadata"]["name"]
-        for each in json.loads(plane.kubectl("get", "-f", str(file), "-o", "json").stdout)["items"]
+        object["metadata"]["name"]
+        for object in json.loads(plane.kubectl("get", "-f", str(file), "-o", "json").stdout)[
+            "items"
+        ]
     )
     controllers[0].start()
     wait = ("wait", f"--timeout={WITHIN:.0f}s")
-    for each in (many, more):
-        covers = (f"policyexception/{each}", "--for=jsonpath={.status.covers}=1")
+    for name in (many, more):
+        covers = (f"policyexception/{name}", "--for=jsonpath={.status.covers}=1")
         plane.kubectl(*wait, *covers, timeout=WITHIN)
     assert call(capsys, "exceptions", *cluster).returncode == 0
     plane.kubectl("scale", "deployment", "many", "-n", "shop", "--replicas=1")

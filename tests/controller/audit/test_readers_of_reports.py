@@ -74,6 +74,6 @@ def test_every_field_is_read(program: Path, format: ReportFormat) -> None:
     )
     assert ended.stderr == b""
     read = [orjson.loads(line) for line in ended.stdout.splitlines()]
-    for each in read:
-        each["metadata"].pop("creationTimestamp", None)
+    for object in read:
+        object["metadata"].pop("creationTimestamp", None)
     assert read == written

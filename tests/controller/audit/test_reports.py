@@ -32,8 +32,8 @@ def judged(name="shop", namespace="web", *results):
 def violators(*several, max_reports=MAX_REPORTS):
     """The objects with violations of an audit."""
     found = Violators(max_reports)
-    for each in several:
-        found.add(each)
+    for judged_object in several:
+        found.add(judged_object)
     return found
 
 

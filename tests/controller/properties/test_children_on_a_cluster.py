@@ -28,11 +28,11 @@ Children = dict[tuple[Resource, str], JsonObject]
 def children(case: Case, place: str) -> Children:
     """Return the planned children of built-in kinds that are kept, in a namespace."""
     found: Children = {}
-    for each in made(case):
-        if isinstance(each.write, Apply) and each.resource.group in BUILT_IN:
-            object = deepcopy(each.object)
+    for planned in made(case):
+        if isinstance(planned.write, Apply) and planned.resource.group in BUILT_IN:
+            object = deepcopy(planned.object)
             object["metadata"]["namespace"] = place
-            found[each.resource, object["metadata"]["name"]] = object
+            found[planned.resource, object["metadata"]["name"]] = object
     return found
 
 

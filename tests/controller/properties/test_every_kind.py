@@ -33,10 +33,14 @@ class Reconciled:
     def count(self) -> float:
         """How many reconciles have ended."""
         samples = [
-            each for metric in self.manager.metrics.registry.collect() for each in metric.samples
+            sample
+            for metric in self.manager.metrics.registry.collect()
+            for sample in metric.samples
         ]
         return sum(
-            each.value for each in samples if each.name == "controller_runtime_reconcile_total"
+            sample.value
+            for sample in samples
+            if sample.name == "controller_runtime_reconcile_total"
         )
 
     async def until_quiet(self, reconciles: float) -> None:
@@ -84,9 +88,9 @@ async def test_once_all_are_ready_nothing_is_written(
 
     def writes(since: int, agent: str) -> list[str]:
         return [
-            f"{each['verb']} {each['requestURI']}"
-            for each in control_plane.audit_events(since, verb=WRITES)
-            if each["userAgent"] == agent and each["objectRef"]["resource"] != "events"
+            f"{audited['verb']} {audited['requestURI']}"
+            for audited in control_plane.audit_events(since, verb=WRITES)
+            if audited["userAgent"] == agent and audited["objectRef"]["resource"] != "events"
         ]
 
     await kubectl("apply", "--server-side", "-f", str(CONFIG / "crd/bases"))
@@ -122,7 +126,7 @@ def resources() -> list[str]:
     objects = [each for sample in SAMPLES for each in yaml.safe_load_all(sample.read_text())]
     kinds = {kind.resource.kind for kind in planned_kinds()}
     return [
-        f"{each['kind'].lower()}/{each['metadata']['name']}"
-        for each in objects
-        if each["kind"] in kinds
+        f"{object['kind'].lower()}/{object['metadata']['name']}"
+        for object in objects
+        if object["kind"] in kinds
     ]

@@ -124,10 +124,10 @@ class Replicas:
         """The users who wrote anything except the Lease since a mark, in order, without repetitions in a row."""
         events = self.plane.audit_events(mark, verb=WRITES)
         written = [
-            (each["requestReceivedTimestamp"], each["user"]["username"])
-            for each in events
-            if each["user"]["username"] in self.processes
-            and each["objectRef"]["resource"] != "leases"
+            (event["requestReceivedTimestamp"], event["user"]["username"])
+            for event in events
+            if event["user"]["username"] in self.processes
+            and event["objectRef"]["resource"] != "leases"
         ]
         return [user for user, _ in groupby(user for _, user in sorted(written))]
 

@@ -37,8 +37,8 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         return Plan((config,), Status(), finalized=False)
     external = observed.find(LEASE, "thing", name)
     references = [
-        Reference(LEASE, name, each["metadata"]["uid"], each["metadata"]["namespace"])
-        for each in external
+        Reference(LEASE, name, lease["metadata"]["uid"], lease["metadata"]["namespace"])
+        for lease in external
     ]
     undo = Step(
         "external", [Delete(each) for each in references], doing="failed to give the lease back"

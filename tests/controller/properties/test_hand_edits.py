@@ -126,8 +126,8 @@ def content(child: JsonObject) -> JsonObject:
     }
     found: JsonObject = {"labels": child["metadata"]["labels"], "spec": spec}
     if containers := spec.get("template", {}).get("spec", {}).get("containers"):
-        for each in containers:
-            each.pop(
+        for container in containers:
+            container.pop(
                 "imagePullPolicy", None
             )  # not the controller's: what anybody wrote there stays
     name = child["metadata"]["name"]
@@ -169,8 +169,8 @@ async def test_hand_edits_end_as_a_fresh_apply(
             async with AsyncExitStack() as stack:
                 if is_running := phase % 2 == 0:
                     await stack.enter_async_context(controlling(plane, place, WEBAPP))
-                    for each in CHILDREN:
-                        await observer.until(each, "shop")
+                    for resource in CHILDREN:
+                        await observer.until(resource, "shop")
                 for _ in range(EDITS):
                     await hands.edit()
                     if is_running:

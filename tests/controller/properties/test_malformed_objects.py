@@ -89,8 +89,8 @@ def store(server: ApiServer, kind: PlannedKind[Any], object: JsonObject) -> None
 async def all_kinds(server: ApiServer) -> AsyncIterator[Manager]:
     """Run the controllers of all kinds; leaving fails if they ended before."""
     manager = Manager(server.endpoint, CollectorRegistry(), identity="test")
-    for each in planned_kinds():
-        manager.add_kind(each, settings={"registry": ""})
+    for kind in planned_kinds():
+        manager.add_kind(kind, settings={"registry": ""})
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
@@ -112,8 +112,10 @@ def has_ready(object: JsonObject) -> bool:
     status = object.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
     return isinstance(conditions, list) and any(
-        isinstance(each, dict) and each.get("type") == "Ready" and each.get("lastTransitionTime")
-        for each in conditions
+        isinstance(condition, dict)
+        and condition.get("type") == "Ready"
+        and condition.get("lastTransitionTime")
+        for condition in conditions
     )
 
 
@@ -125,8 +127,10 @@ async def test_a_malformed_object_is_its_own_failure(kind: PlannedKind[Any]) -> 
     good = {**sample, "metadata": {**sample["metadata"], "name": "good"}}
     bad = list(malformed(kind))
     async with ApiServer() as server:
-        for each in planned_kinds():
-            for resource in {each.resource, *each.owns, *each.reads} - {*each.optional}:
+        for served_kind in planned_kinds():
+            for resource in {served_kind.resource, *served_kind.owns, *served_kind.reads} - {
+                *served_kind.optional
+            }:
                 if not server.serves(resource):
                     server.serve(resource)
         for each in bad[::2]:

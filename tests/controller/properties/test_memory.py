@@ -116,9 +116,9 @@ async def test_deleted_objects_leave_nothing_in_memory(running: Running) -> None
     tracked = gc.get_objects()
     requests = {each.name for each in tracked if isinstance(each, ReconcileRequest)} & set(names)
     places = [
-        each
-        for each in tracked
-        if type(each) is tuple and len(each) == 2 and isinstance(each[0], Resource)
+        value
+        for value in tracked
+        if type(value) is tuple and len(value) == 2 and isinstance(value[0], Resource)
     ]
     remembered = {each[1] for each in places} & {f"{NAMESPACE}/{name}" for name in names}
     series = "".join(str(each) for each in things.manager.metrics.registry.collect())

@@ -33,8 +33,8 @@ def versions(things: Things) -> dict[str, str]:
     """The resource version of everything."""
     everything = [*things.server.list(things.resource), *things.server.list(CONFIGMAP)]
     return {
-        f"{each['kind']} {each['metadata']['name']}": each["metadata"]["resourceVersion"]
-        for each in everything
+        f"{object['kind']} {object['metadata']['name']}": object["metadata"]["resourceVersion"]
+        for object in everything
     }
 
 
@@ -52,9 +52,9 @@ def say(things: Things, *conditions: JsonObject, name: str = "thing") -> None:
 def requests_for(name: str, things: Things) -> list[str]:
     """Return the requests about one Thing and its children."""
     return [
-        f"{each.method} {each.path.partition(f'/{NAMESPACE}/')[2]}"
-        for each in things.server.requests.log
-        if name in each.path.split("/")
+        f"{logged_request.method} {logged_request.path.partition(f'/{NAMESPACE}/')[2]}"
+        for logged_request in things.server.requests.log
+        if name in logged_request.path.split("/")
     ]
 
 

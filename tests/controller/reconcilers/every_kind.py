@@ -174,16 +174,16 @@ class Case:
 def cases() -> list[Case]:
     """Every sample, and the objects with more fields."""
     samples = [
-        each.value
+        document.value
         for file in sorted((CONFIG / "samples").glob("*.yaml"))
-        for each in read_documents(file)
+        for document in read_documents(file)
     ]
     (more,) = parse_documents(MORE.encode(), "MORE")
     found = (fill_crd_defaults(to_stored_version(each)) for each in [*samples, *more.value])
     return [
-        Case(KINDS[each["apiVersion"], each["kind"]], placed(each))
-        for each in found
-        if each["kind"] != "Secret"
+        Case(KINDS[object["apiVersion"], object["kind"]], placed(object))
+        for object in found
+        if object["kind"] != "Secret"
     ]
 
 
@@ -227,8 +227,8 @@ class World:
     def events(self) -> list[tuple[str, str, str]]:
         """All events so far, as type, reason and note."""
         return [
-            (each["type"], each["reason"], each["note"])
-            for each in self.server.list(EVENT, NAMESPACE)
+            (event["type"], event["reason"], event["note"])
+            for event in self.server.list(EVENT, NAMESPACE)
         ]
 
     async def settle(self) -> JsonObject:

@@ -34,9 +34,9 @@ def made(plan: Plan, kind: str | None = None) -> dict[tuple[str, str], JsonObjec
         write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)
     ]
     return {
-        (each["kind"], each["metadata"]["name"]): each
-        for each in objects
-        if kind in (None, each["kind"])
+        (object["kind"], object["metadata"]["name"]): object
+        for object in objects
+        if kind in (None, object["kind"])
     }
 
 

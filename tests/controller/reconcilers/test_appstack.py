@@ -76,7 +76,7 @@ def test_the_label_of_a_platform_is_handed_on() -> None:
     labelled = stack(**EVERYTHING)
     labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "store"}}
     assert {
-        each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()
+        object["metadata"]["labels"]["platform"] for object in made(planned(labelled)).values()
     } == {"store"}
 
 

@@ -83,12 +83,12 @@ def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup
             **({"completionTime": ended} if "Complete" in conditions else {}),
             "conditions": [
                 {
-                    "type": each,
+                    "type": condition,
                     "status": "True",
                     "lastTransitionTime": ended,
-                    "message": f"it is {each}",
+                    "message": f"it is {condition}",
                 }
-                for each in conditions
+                for condition in conditions
             ],
         },
     }
@@ -147,10 +147,10 @@ def environment(**spec: Any) -> dict[str, str]:
         "containers"
     ]
     found = {}
-    for each in container["env"]:
-        secret = each.get("valueFrom", {}).get("secretKeyRef", {})
-        found[each["name"]] = (
-            each["value"] if "value" in each else f"${secret['name']}/{secret['key']}"
+    for variable in container["env"]:
+        secret = variable.get("valueFrom", {}).get("secretKeyRef", {})
+        found[variable["name"]] = (
+            variable["value"] if "value" in variable else f"${secret['name']}/{secret['key']}"
         )
     return found
 

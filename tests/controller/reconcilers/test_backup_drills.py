@@ -55,7 +55,9 @@ def drilled(plan: Plan) -> JsonObject:
 def restorable(plan: Plan) -> tuple[str, str, str]:
     """Its condition Restorable."""
     (condition,) = (
-        each for each in plan.status.to_api()["conditions"] if each["type"] == "Restorable"
+        candidate
+        for candidate in plan.status.to_api()["conditions"]
+        if candidate["type"] == "Restorable"
     )
     return condition["status"], condition["reason"], condition["message"]
 

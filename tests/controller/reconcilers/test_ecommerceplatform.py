@@ -411,7 +411,7 @@ def children(**spec: Any) -> list[JsonObject]:
 def seen_without(kind: str, name: str, *more: JsonObject) -> Observed:
     """All children are ready except one, which others replace."""
     others = [
-        each for each in children() if (each["kind"], each["metadata"]["name"]) != (kind, name)
+        child for child in children() if (child["kind"], child["metadata"]["name"]) != (kind, name)
     ]
     return Observed(children=[*others, *more])
 
@@ -633,7 +633,7 @@ def test_a_label_of_the_platform_does_not_replace_its_name() -> None:
     labelled = platform()
     labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "other"}}
     assert {
-        each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()
+        object["metadata"]["labels"]["platform"] for object in made(planned(labelled)).values()
     } == {"shop"}
 
 

@@ -90,9 +90,10 @@ async def test_deleted_or_edited_children_are_restored(various: World) -> None:
     again = various.children()
     assert [resource for resource, _ in again] == [resource for resource, _ in before]
     kept_right = [
-        each
-        for each in again
-        if each[1]["metadata"].get("ownerReferences") and each[0].kind != "Secret"
+        child_of_resource
+        for child_of_resource in again
+        if child_of_resource[1]["metadata"].get("ownerReferences")
+        and child_of_resource[0].kind != "Secret"
     ]
     for resource, child in kept_right:
         various.server.change(resource, child["metadata"]["name"], an_edit(child), NAMESPACE)
@@ -116,9 +117,9 @@ async def test_objects_of_other_owners_are_never_written(various: World) -> None
         expected = f"{told} exists and was not created by this {various.case.kind.resource.kind}; rename one of them"
         assert expected in str(various.error)
         assert [
-            each
-            for each in various.events()
-            if each == ("Warning", "NameTaken", str(various.error))
+            event
+            for event in various.events()
+            if event == ("Warning", "NameTaken", str(various.error))
         ], told
         various.server.delete(resource, name, NAMESPACE)
         various.server.create(resource, as_created(child))

@@ -63,9 +63,9 @@ CASES = (*cases(), Case(POSTGRESQL, RESTORED), Case(POSTGRESQL, UPGRADED))
 def test_every_field_of_a_child_that_changes_has_an_origin(kind: PlannedKind[Any]) -> None:
     """Each field of each spec is changed: the child's fields that change with it have an origin."""
     (version,) = (
-        each
-        for each in definition(kind.type)["spec"]["versions"]
-        if each["name"] == kind.resource.version
+        candidate
+        for candidate in definition(kind.type)["spec"]["versions"]
+        if candidate["name"] == kind.resource.version
     )
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     untraced, looked_at = set(), 0

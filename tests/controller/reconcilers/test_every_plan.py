@@ -62,36 +62,36 @@ def test_labels_are_handed_on_and_enter_no_selector(case: Case) -> None:
     """A user's labels are inherited by children and their templates, but not by selectors and immutable fields."""
     labelled = case.object["metadata"] | {"labels": LABELS | OTHERS}
     objects = made(Case(case.kind, case.object | {"metadata": labelled}))
-    for each in objects:
-        for part in (each.object, *templates(each.object)):
+    for object in objects:
+        for part in (object.object, *templates(object.object)):
             found = part.get("metadata", {}).get("labels", {})
             assert found.items() >= LABELS.items(), (
-                f"{each.resource.kind} {each.object['metadata']['name']}"
+                f"{object.resource.kind} {object.object['metadata']['name']}"
             )
             assert not found.items() & OTHERS.items()
-    for each in objects:
-        of = [*values(each.object, "selector"), *values(each.object, "matchLabels")]
+    for object in objects:
+        of = [*values(object.object, "selector"), *values(object.object, "matchLabels")]
         assert not [selector for selector in of if "team" in str(selector)]
 
 
 def test_all_of_it_is_of_the_platform(case: Case) -> None:
     """Objects, pods, Jobs and claims have the label, so that a selector finds every part."""
     expected = case.name if case.kind.resource.kind == "EcommercePlatform" else PLATFORM
-    for each in made(case):
-        for part in (each.object, *templates(each.object)):
+    for planned in made(case):
+        for part in (planned.object, *templates(planned.object)):
             found = part.get("metadata", {}).get("labels", {}).get("platform")
-            assert found == expected, f"{each.resource.kind} {each.object['metadata']['name']}"
+            assert found == expected, (
+                f"{planned.resource.kind} {planned.object['metadata']['name']}"
+            )
 
 
 def test_containers_of_gatewright_are_restricted_and_follow_the_registry(case: Case) -> None:
     """Their images come from the registry, and they have requests, limits and restricted security contexts."""
     theirs = set(values(case.object["spec"], "image"))
-    for each in made(case):
-        for pod in pods(each.object):
+    for planned in made(case):
+        for pod in pods(planned.object):
             for container in containers(pod):
-                told = (
-                    f"{each.resource.kind} {each.object['metadata']['name']}: {container['name']}"
-                )
+                told = f"{planned.resource.kind} {planned.object['metadata']['name']}: {container['name']}"
                 if container["image"] in theirs:
                     continue
                 assert container["image"].startswith(f"{REGISTRY}/"), told
@@ -113,30 +113,32 @@ def values(value: Any, key: str) -> Iterator[Any]:
     """Yield the values of a key, anywhere in a value."""
     if isinstance(value, dict):
         yield from (each for name, each in value.items() if name == key)
-    for each in (
+    for item in (
         value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     ):
-        yield from values(each, key)
+        yield from values(item, key)
 
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
     """Both fields of each origin exist: the child's and the parent's."""
     (version,) = (
-        each
-        for each in definition(kind.type)["spec"]["versions"]
-        if each["name"] == kind.resource.version
+        candidate
+        for candidate in definition(kind.type)["spec"]["versions"]
+        if candidate["name"] == kind.resource.version
     )
     schema = version["schema"]["openAPIV3Schema"]
     named: set[tuple[str, str]] = set()
     found: set[tuple[str, str]] = set()
     for case in cases():
-        for each in made(case) if case.kind is kind else ():
-            if each.parent.kind is kind:
-                for child, parent in each.write.origin.items():
+        for planned in made(case) if case.kind is kind else ():
+            if planned.parent.kind is kind:
+                for child, parent in planned.write.origin.items():
                     assert has(schema, parent), f"{kind.resource.kind} has no {parent}"
-                    named.add((each.resource.kind, child))
-                    found |= {(each.resource.kind, child)} if there(each.object, child) else set()
+                    named.add((planned.resource.kind, child))
+                    found |= (
+                        {(planned.resource.kind, child)} if there(planned.object, child) else set()
+                    )
     assert named - found == set(), "add a case to every_kind.py in which the child has these fields"
 
 
@@ -226,14 +228,14 @@ def is_let_in(engine: Engine, case: Case) -> bool:
 
 def faults(case: Case) -> Iterator[str]:
     """Yield names and labels of children that the API server or other controllers would reject."""
-    for each in made(case):
-        kind, name = each.resource.kind, each.object["metadata"]["name"]
+    for planned in made(case):
+        kind, name = planned.resource.kind, planned.object["metadata"]["name"]
         limits = {"CronJob": 52, "Job": 63, "StatefulSet": 63 - len("-0123456789")}
         if len(name) > limits.get(kind, 253) or not (
             DNS_LABEL if kind == "Service" else DNS_NAME
         ).fullmatch(name):
             yield f"{kind} {name}"
-        for part in (each.object, *templates(each.object)):
+        for part in (planned.object, *templates(planned.object)):
             labels = part.get("metadata", {}).get("labels", {})
             yield from (
                 f"{kind} {name}: {key}={value}"

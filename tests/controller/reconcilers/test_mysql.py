@@ -340,9 +340,9 @@ def test_the_volume_is_deleted_only_on_request_once_the_server_has_stopped(
         shop["metadata"] |= ending
         plan = kind.plan(kind.type.model_validate(shop), observed, NOW)
         stops = [
-            each.reference.name
-            for each in plan.steps[0].writes
-            if isinstance(each, ApplyFields) and each.fields == {"spec": {"replicas": 0}}
+            write.reference.name
+            for write in plan.steps[0].writes
+            if isinstance(write, ApplyFields) and write.fields == {"spec": {"replicas": 0}}
         ]
         return plan.finalized, [*stops, *deleted(plan)]
 

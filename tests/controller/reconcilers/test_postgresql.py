@@ -68,7 +68,7 @@ def planned(
         {"metadata": about, "spec": {"version": "14", **spec}, "status": status or {}}
     )
     look_ups: dict[Any, list[JsonObject]] = {}
-    for each in found:
+    for object in found:
         resource = {
             "Pod": POD,
             "Endpoints": ENDPOINTS,
@@ -77,13 +77,13 @@ def planned(
             "Job": JOB,
             "PersistentVolumeClaim": CLAIM,
             "StorageClass": STORAGE_CLASS,
-        }[each["kind"]]
+        }[object["kind"]]
         indexes = (
             READS_CLASSES.indexes if resource == STORAGE_CLASS else {"instance": lambda _: ["shop"]}
         )
         for index, by in indexes.items():
-            for value in by(each):
-                look_ups.setdefault((resource, index, value), []).append(each)
+            for value in by(object):
+                look_ups.setdefault((resource, index, value), []).append(object)
     return POSTGRESQL.plan(
         database,
         Observed(
@@ -282,7 +282,8 @@ def test_the_instances_are_a_stateful_set() -> None:
         "r.example/gatewright-postgresql:14",
     )
     environment = {
-        each["name"]: each.get("value") or each["valueFrom"] for each in container["env"]
+        variable["name"]: variable.get("value") or variable["valueFrom"]
+        for variable in container["env"]
     }
     assert environment["PGDATA"] == "/var/lib/postgresql/data/pgdata"
     assert environment["POSTGRES_PASSWORD"] == {
@@ -356,9 +357,9 @@ def test_the_state_of_patroni_outlives_the_object() -> None:
     """Each Endpoints but the primary's has a Service of its name, without which it is garbage."""
     plan = planned(children=ALL_THERE, found=[endpoints("shop-config", config="{}")])
     kept = [
-        (each.object["kind"], each.object["metadata"]["name"])
-        for each in writes(plan, "database")
-        if isinstance(each, CreateOnly) and each.adopt_labels
+        (write.object["kind"], write.object["metadata"]["name"])
+        for write in writes(plan, "database")
+        if isinstance(write, CreateOnly) and write.adopt_labels
     ]
     stores = ("config", "failover", "sync")
     assert kept == [
@@ -459,9 +460,9 @@ def reported(plan: Plan, type: str) -> list[tuple[str, str, str]]:
     """A condition's status, reason and message; nothing without the condition."""
     conditions = plan.status.to_api().get("conditions") or []
     return [
-        (each["status"], each["reason"], each["message"])
-        for each in conditions
-        if each["type"] == type
+        (condition["status"], condition["reason"], condition["message"])
+        for condition in conditions
+        if condition["type"] == type
     ]
 
 
@@ -570,8 +571,8 @@ def test_slices_of_the_earlier_selector_are_deleted() -> None:
 def test_the_services_lead_to_all_to_the_primary_and_to_standbys(replicas: int) -> None:
     """The primary's has no selector, since Patroni writes its address; one instance serves reads, too."""
     services = {
-        each["metadata"]["name"]: each["spec"]
-        for each in made(planned(replicas=replicas), "Service")
+        object["metadata"]["name"]: object["spec"]
+        for object in made(planned(replicas=replicas), "Service")
     }
     of_all, reads = services["shop-headless"], services["shop-read"]
     assert (of_all["clusterIP"], of_all["publishNotReadyAddresses"]) == ("None", True)
@@ -599,7 +600,7 @@ def test_monitoring_is_an_exporter_beside_each_instance() -> None:
         }
     ]
     (headless,) = (
-        each for each in made(plan, "Service") if each["metadata"]["name"] == "shop-headless"
+        object for object in made(plan, "Service") if object["metadata"]["name"] == "shop-headless"
     )
     assert [each["name"] for each in headless["spec"]["ports"]] == [
         "postgresql",
@@ -626,10 +627,10 @@ def test_labels_are_on_everything() -> None:
         job["template"],
         cron["jobTemplate"],
     ]
-    for each in (*objects, *nested, cron["jobTemplate"]["spec"]["template"]):
-        assert each["metadata"]["labels"]["platform"] == "store"
-        assert each["metadata"]["labels"]["app.kubernetes.io/name"] == "postgresql"
-        assert "helm.sh/chart" not in each["metadata"]["labels"]
+    for object in (*objects, *nested, cron["jobTemplate"]["spec"]["template"]):
+        assert object["metadata"]["labels"]["platform"] == "store"
+        assert object["metadata"]["labels"]["app.kubernetes.io/name"] == "postgresql"
+        assert "helm.sh/chart" not in object["metadata"]["labels"]
 
 
 # What there is already

@@ -222,6 +222,7 @@ def test_the_image_of_a_user_waits_for_the_upgrade() -> None:
     plan = planned(children=[stored], found=[LED, SYNC], image="own:17", **UP)
     (instance_set,), (check,) = made(plan, "StatefulSet"), made(plan, "Job")
     images = [
-        each["spec"]["template"]["spec"]["containers"][0]["image"] for each in (instance_set, check)
+        object["spec"]["template"]["spec"]["containers"][0]["image"]
+        for object in (instance_set, check)
     ]
     assert images == ["own:14", "own:17"]

@@ -285,8 +285,8 @@ class TestSecrets:
 
     async def test_other_references_restart_once_and_removed_ones_go(self, shop: Shop) -> None:
         """A change of the references is a change of the data."""
-        for each in ("old", "new"):
-            self.secret(shop, each)
+        for name in ("old", "new"):
+            self.secret(shop, name)
         await shop.begin("web", a="1")
         await self.refer(shop, A="old", B="old")
         await self.refer(shop, A="new")
@@ -325,8 +325,8 @@ class TestSecrets:
 
     async def test_a_secret_that_is_gone_changes_no_pod(self, shop: Shop) -> None:
         """Its variable stays, also in a restart, and when it is to come from another missing one."""
-        for each in ("shop-db", "mail"):
-            self.secret(shop, each)
+        for name in ("shop-db", "mail"):
+            self.secret(shop, name)
         await shop.begin("web", a="1")
         await self.refer(shop, A="shop-db", B="mail")
         shop.delete(SECRET, "shop-db", "default")

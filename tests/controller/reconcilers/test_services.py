@@ -141,9 +141,9 @@ async def test_a_removed_service_is_deleted_and_others_stay() -> None:
 def names(server: ApiServer) -> list[str]:
     """The names of the Deployments and of the Services."""
     return [
-        each["metadata"]["name"]
+        object["metadata"]["name"]
         for resource in (DEPLOYMENT, SERVICE)
-        for each in sorted(
+        for object in sorted(
             server.list(resource, "default"), key=lambda each: str(each["metadata"]["name"])
         )
     ]

@@ -178,9 +178,9 @@ class Measuring:
         """Return the number of dry runs."""
         values = (
             self.registry.get_sample_value(
-                "gatewright_enforcement_requests_total", {"status": each}
+                "gatewright_enforcement_requests_total", {"status": status}
             )
-            for each in ("True", "False", "Unknown")
+            for status in ("True", "False", "Unknown")
         )
         return sum(filter(None, values))
 

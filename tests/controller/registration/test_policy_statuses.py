@@ -25,7 +25,9 @@ from webhook.policy_sets.catalogue import catalogue
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
 DEFINITIONS = [
-    each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)
+    document.value
+    for file in BASES.glob("gatewright.io_*.yaml")
+    for document in read_documents(file)
 ]
 CLUSTER, TENANT, EXCEPTION = (
     Resource("gatewright.io", "v1alpha1", plural, kind, namespaced=kind != "ClusterAdmissionPolicy")

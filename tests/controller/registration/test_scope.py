@@ -64,12 +64,12 @@ def said(*policies: BoundPolicy) -> list[tuple[Any, ...]]:
         (
             [
                 tuple(requirement.values())
-                for requirement in each["namespaceSelector"]["matchExpressions"]
+                for requirement in webhook["namespaceSelector"]["matchExpressions"]
             ],
-            [condition["expression"] for condition in each.get("matchConditions", ())],
-            sorted(resource for rule in each["rules"] for resource in rule["resources"]),
+            [condition["expression"] for condition in webhook.get("matchConditions", ())],
+            sorted(resource for rule in webhook["rules"] for resource in rule["resources"]),
         )
-        for each in webhooks(*policies)
+        for webhook in webhooks(*policies)
     ]
 
 
@@ -281,8 +281,8 @@ def test_more_labels_than_webhooks_widen_their_own_kinds_only():
 def test_more_labels_than_webhooks_keep_a_label_that_all_have():
     """Each clause also asks for env=prod: what cannot be said is left out, and this stays."""
     clauses = [
-        {"namespaceSelector": {"matchLabels": {"env": "prod", f"team-{each}": "x"}}}
-        for each in range(grouping.MAX_WEBHOOKS + 1)
+        {"namespaceSelector": {"matchLabels": {"env": "prod", f"team-{number}": "x"}}}
+        for number in range(grouping.MAX_WEBHOOKS + 1)
     ]
     assert said(bound({"any": clauses})) == [([("env", "In", ["prod"]), OPEN], [], ["deployments"])]
 
@@ -290,8 +290,8 @@ def test_more_labels_than_webhooks_keep_a_label_that_all_have():
 def test_many_values_of_a_label_beside_another_are_one_webhook():
     """Scopes that differ in one label only are merged."""
     clauses = [
-        {"namespaceSelector": {"matchLabels": {"env": "prod", "team": f"t{each}"}}}
-        for each in range(100)
+        {"namespaceSelector": {"matchLabels": {"env": "prod", "team": f"t{number}"}}}
+        for number in range(100)
     ]
     ((selector, _, _),) = said(bound({"any": clauses}))
     assert selector == [
@@ -477,13 +477,13 @@ def applies(policy: BoundPolicy, sent: Sent) -> bool:
 def test_no_request_that_a_policy_applies_to_is_left_out(policies):
     """Each is sent to exactly one webhook; no request is sent to two."""
     found = webhooks(*policies)
-    for each in REQUESTS:
-        names = webhooks_for(each, found)
+    for asked in REQUESTS:
+        names = webhooks_for(asked, found)
         assert len(names) <= 1
         assert (
             names
-            or each.namespace in EXCLUDED
-            or not any(applies(policy, each) for policy in policies)
+            or asked.namespace in EXCLUDED
+            or not any(applies(policy, asked) for policy in policies)
         )
 
 
@@ -495,13 +495,13 @@ def test_tenants_change_nothing_about_other_namespaces(policies, tenants):
     platform = [each for each in policies if each.namespace is None]
     alone, together = webhooks(*platform), webhooks(*platform, *tenants)
     own = {each.namespace for each in tenants}
-    for each in REQUESTS:
-        names = webhooks_for(each, together)
+    for asked in REQUESTS:
+        names = webhooks_for(asked, together)
         assert len(names) <= 1
-        if each.namespace not in own or each.kind in (NAMESPACE, ROLE):
-            assert bool(names) == bool(webhooks_for(each, alone))
-        elif not names and each.namespace not in EXCLUDED:
-            assert not any(applies(policy, each) for policy in (*platform, *tenants))
+        if asked.namespace not in own or asked.kind in (NAMESPACE, ROLE):
+            assert bool(names) == bool(webhooks_for(asked, alone))
+        elif not names and asked.namespace not in EXCLUDED:
+            assert not any(applies(policy, asked) for policy in (*platform, *tenants))
 
 
 TENANT_KINDS = ("ConfigMap", "Secret", "Service", "ServiceAccount", "Deployment", "Pod")
@@ -518,18 +518,18 @@ def test_tenants_beside_a_preset_send_what_is_judged_and_nothing_else(number, pr
     platform = in_force(policies, catalogue(), "gatewright-system")
     tenants = [
         bound(
-            {"exclude": {"users": [f"user-{each}"]}},
-            kinds=(TENANT_KINDS[each % len(TENANT_KINDS)],),
+            {"exclude": {"users": [f"user-{index}"]}},
+            kinds=(TENANT_KINDS[index % len(TENANT_KINDS)],),
             name="mine",
-            namespace=f"tenant-{each}",
+            namespace=f"tenant-{index}",
         )
-        for each in range(number)
+        for index in range(number)
     ]
     engine = Engine([*platform, *tenants])
     computed = registration(engine, ["gatewright-system"])
     found, alone = (
-        each.webhooks(VALIDATING, ADDRESS)
-        for each in (computed, registration(Engine(platform), ["gatewright-system"]))
+        registered.webhooks(VALIDATING, ADDRESS)
+        for registered in (computed, registration(Engine(platform), ["gatewright-system"]))
     )
     assert not computed.widened
     assert len(found) <= len(alone) + 2

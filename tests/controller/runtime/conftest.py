@@ -137,9 +137,9 @@ class Things:
         return await self._until(
             lambda: next(
                 (
-                    each
-                    for each in [self.server.get(resource, name, NAMESPACE)]
-                    if each and holds(each)
+                    object
+                    for object in [self.server.get(resource, name, NAMESPACE)]
+                    if object and holds(object)
                 ),
                 None,
             )
@@ -186,19 +186,19 @@ class Things:
     def writes(self) -> list[str]:
         """The controller's writes so far, except events: method, resource and name."""
         return [
-            f"{each.method} {'/'.join(each.path.split('/')[each.path.split('/').index(NAMESPACE) + 1 :])}"
-            for each in self.server.requests.writes
-            if f"/{EVENT.group}/" not in each.path
+            f"{logged_request.method} {'/'.join(logged_request.path.split('/')[logged_request.path.split('/').index(NAMESPACE) + 1 :])}"
+            for logged_request in self.server.requests.writes
+            if f"/{EVENT.group}/" not in logged_request.path
         ]
 
     @staticmethod
     def _ready(thing: JsonObject, status: str, reason: str | None) -> JsonObject | None:
-        for each in thing.get("status", {}).get("conditions", ()):
-            if (each["type"], each["status"]) == ("Ready", status) and reason in (
+        for condition in thing.get("status", {}).get("conditions", ()):
+            if (condition["type"], condition["status"]) == ("Ready", status) and reason in (
                 None,
-                each["reason"],
+                condition["reason"],
             ):
-                return deepcopy(each)
+                return deepcopy(condition)
         return None
 
     async def _until(self, find: Callable[[], Any]) -> Any:

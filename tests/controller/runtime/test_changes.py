@@ -13,9 +13,9 @@ from tests.controller.runtime.test_reconciler import single
 def told(things: Things) -> list[str]:
     """The events about the Thing: type, reason and note."""
     return sorted(
-        f"{each['type']} {each['reason']}: {each['note']}"
-        for each in things.server.list(EVENT)
-        if each["regarding"]["name"] == "thing"
+        f"{event['type']} {event['reason']}: {event['note']}"
+        for event in things.server.list(EVENT)
+        if event["regarding"]["name"] == "thing"
     )
 
 

@@ -206,10 +206,10 @@ def patching(thing: Thing, observed: Observed, now: datetime) -> Plan:
     )
     patches = [
         ApplyFields(
-            Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE),
+            Reference(CONFIGMAP, metadata["name"], metadata["uid"], NAMESPACE),
             {"data": {"size": str(thing.spec.size)}},
         )
-        for each in found
+        for metadata in found
     ]
     return Plan((Step("patch", patches, ready=bool(found) or is_marker),), Status())
 

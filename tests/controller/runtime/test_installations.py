@@ -153,5 +153,5 @@ def test_leases_of_one_second_are_ordered_by_their_uids() -> None:
 
 def test_a_scope_is_read_back_from_a_lease() -> None:
     """Labels and annotations have all of it."""
-    for each in (scope("widgets", "gears"), scope("gears", namespaces=("a", "b"))):
-        assert Scope.of(lease("any", 0, each)) == each
+    for written in (scope("widgets", "gears"), scope("gears", namespaces=("a", "b"))):
+        assert Scope.of(lease("any", 0, written)) == written

@@ -81,9 +81,9 @@ async def test_the_first_leader_lists_everything_once(server: FakeApiServer) -> 
         await things.until_ready()
         stop.set()
     read = [
-        each.path.rpartition("/")[2]
-        for each in server.requests.log
-        if each.method == "GET" and not each.watch
+        logged_request.path.rpartition("/")[2]
+        for logged_request in server.requests.log
+        if logged_request.method == "GET" and not logged_request.watch
     ]
     assert [read.count(each) for each in ("things", "configmaps", "secrets")] == [1, 1, 1]
 

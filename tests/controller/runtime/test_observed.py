@@ -34,7 +34,7 @@ def kind(**config_maps: dict[str, str]) -> PlannedKind[Any]:
         writes = [Apply(config_map(name, **labels)) for name, labels in config_maps.items()]
         old = [each["metadata"] for each in found if each["metadata"]["name"] not in config_maps]
         deletes = [
-            Delete(Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE)) for each in old
+            Delete(Reference(CONFIGMAP, object["name"], object["uid"], NAMESPACE)) for object in old
         ]
         return Plan(
             (Step("all", [*writes, *deletes]),),

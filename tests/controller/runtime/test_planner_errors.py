@@ -186,7 +186,9 @@ async def test_a_status_that_cannot_be_written_hides_nothing(
         "500 InternalError: a fault of the test: 500",
     )
     logged = [
-        (each.getMessage(), str(each.exc_info[1])) for each in caplog.records if each.exc_info
+        (record.getMessage(), str(record.exc_info[1]))
+        for record in caplog.records
+        if record.exc_info
     ]
     assert logged[:5] == [("The status could not be written", unwritten), bug] * 2 + [bug]
     assert failed["message"] == SAID

@@ -171,11 +171,11 @@ def check(
 def violations(report: dict[str, Any]) -> dict[str, list[tuple[str, str, str]]]:
     """The violations of each object: policy, action and message."""
     return {
-        f"{each['kind']}/{each['name']}": [
-            (v["policy"], v["action"], v["message"]) for v in each["violations"]
+        f"{result['kind']}/{result['name']}": [
+            (v["policy"], v["action"], v["message"]) for v in result["violations"]
         ]
-        for each in report["results"]
-        if each["violations"]
+        for result in report["results"]
+        if result["violations"]
     }
 
 
@@ -229,9 +229,9 @@ def test_impact_compares_with_the_policies_of_a_cluster(
     ended = call(capsys, "impact", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *files)
     report = json.loads(ended.stdout)
     found = [
-        (each["name"], each["verdict"])
-        for each in report["results"]
-        if each["verdict"] != "unchanged"
+        (result["name"], result["verdict"])
+        for result in report["results"]
+        if result["verdict"] != "unchanged"
     ]
     assert (ended.returncode, report["problems"], found) == (1, [], [("many", "newly denied")])
 

@@ -342,9 +342,9 @@ def test_a_bad_version_stored_while_nothing_is_registered(
     assert not installation.denied(namespace, manifests.deployment(replicas=4))
     installation.apply(few(namespace, name="services", policy="service-types", params={}))
     empty = next(
-        each
-        for each in yaml.safe_load_all(MANAGER.read_text())
-        if each["kind"] == "ValidatingWebhookConfiguration"
+        document
+        for document in yaml.safe_load_all(MANAGER.read_text())
+        if document["kind"] == "ValidatingWebhookConfiguration"
     )
     installation.kubectl("apply", "-f-", input=empty)
     installation.until(

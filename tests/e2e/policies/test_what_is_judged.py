@@ -243,10 +243,10 @@ def test_a_match_clause_selects_exactly_its_requests(
     def codes() -> dict[str, int]:
         create = installation.api.request("POST", f"{root}?dryRun=All", other)[0]
         installation.kubectl("create", "-n", namespace, "-f-", input=shop)
-        for each in (stored, scale):
-            each["metadata"].pop("resourceVersion", None)
-            each["metadata"].pop("uid", None)
-            each["spec"]["replicas"] = 4
+        for object in (stored, scale):
+            object["metadata"].pop("resourceVersion", None)
+            object["metadata"].pop("uid", None)
+            object["spec"]["replicas"] = 4
         put = installation.api.request("PUT", f"{root}/shop?dryRun=All", stored)[0]
         scaled = installation.api.request("PUT", f"{root}/shop/scale?dryRun=All", scale)[0]
         return {"create": create, "patch": put, "scale": scaled}

@@ -152,8 +152,8 @@ def _is_about(text, top, file):
     """Whether a line is about a file, or about a directory that it is in."""
     place = Path(file)
     return any(
-        re.match(f"{re.escape(str(top / each))}(:|$|/Chart.yaml|/kustomization.yaml)", text)
-        for each in (place, *place.parents)
+        re.match(f"{re.escape(str(top / folder))}(:|$|/Chart.yaml|/kustomization.yaml)", text)
+        for folder in (place, *place.parents)
     )
 
 
@@ -182,9 +182,9 @@ def test_without_programs_nothing_passes_unseen(tmp_path, monkeypatch, plan):
     sources = read_sources([str(top)], ChartOptions())
     hold(tree, sources)
     rendered = [
-        each
+        file_of_source
         for name in ("Chart.yaml", "kustomization.yaml")
-        for each in (top / "apps").rglob(name)
-        if "Component" not in each.read_text()
+        for file_of_source in (top / "apps").rglob(name)
+        if "Component" not in file_of_source.read_text()
     ]
     assert bool(sources.problems) >= bool(rendered)

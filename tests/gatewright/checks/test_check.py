@@ -923,8 +923,8 @@ def test_moved_lines_open_no_new_alert(run):
 
     def alerts(results):
         return [
-            (each["ruleId"], each["partialFingerprints"]["primaryLocationLineHash"])
-            for each in results
+            (result["ruleId"], result["partialFingerprints"]["primaryLocationLineHash"])
+            for result in results
         ]
 
     def lines(results):

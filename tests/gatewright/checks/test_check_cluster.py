@@ -452,6 +452,8 @@ def test_a_real_cluster_is_judged(control_plane, namespace, tmp_path, capsys):
         main(["check", *given, "-o", "json"])
     report = json.loads(capsys.readouterr().out)
     denied = [
-        (each["kind"], each["name"]) for each in report["results"] if each["verdict"] == "denied"
+        (result["kind"], result["name"])
+        for result in report["results"]
+        if result["verdict"] == "denied"
     ]
     assert (ended.value.code, denied, report["problems"]) == (1, [("Deployment", "big")], [])

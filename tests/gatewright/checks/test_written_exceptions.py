@@ -118,10 +118,10 @@ def test_another_violation_of_the_same_object_is_denied(check):
         _, out, err = check(objects, "-o", "json", *arguments)
         assert "error" not in err
         return {
-            each["name"]: {
-                (e["policy"], e["path"]) for e in each["violations"] if e["policy"] != "schema"
+            result["name"]: {
+                (e["policy"], e["path"]) for e in result["violations"] if e["policy"] != "schema"
             }
-            for each in json.loads(out)["results"]
+            for result in json.loads(out)["results"]
         }
 
     alone = found(one, "--write-exceptions", "ex.yaml", *WHEN)

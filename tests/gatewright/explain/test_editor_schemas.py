@@ -26,9 +26,9 @@ POLICY = {
 def documents(pattern):
     """Return every YAML document of some files."""
     found = [
-        each
+        document
         for file in sorted(ROOT.glob(pattern))
-        for each in yaml.load_all(file.read_text(), yaml.CSafeLoader)
+        for document in yaml.load_all(file.read_text(), yaml.CSafeLoader)
     ]
     assert found
     return [each for each in found if each is not None]
@@ -45,7 +45,9 @@ def test_files_of_this_repository_are_valid(schema, pattern):
     """These are all case files and policy sets."""
     validator = Draft7Validator(SCHEMAS[schema])
     assert [
-        error.message for each in documents(pattern) for error in validator.iter_errors(each)
+        error.message
+        for document in documents(pattern)
+        for error in validator.iter_errors(document)
     ] == []
 
 

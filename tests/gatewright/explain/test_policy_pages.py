@@ -78,10 +78,10 @@ def test_every_parameter_has_a_description():
     """No description is empty."""
     policies = catalogue().items()
     assert [
-        (name, each.name)
+        (name, parameter.name)
         for name, policy in policies
-        for each in parameters(policy)
-        if not each.meaning
+        for parameter in parameters(policy)
+        if not parameter.meaning
     ] == []
 
 

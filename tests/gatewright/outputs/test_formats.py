@@ -48,8 +48,8 @@ def undecided(name, namespace, *more):
 def errors(validator, text):
     """Return the schema violations of a JSON text."""
     return [
-        f"{list(each.absolute_path)}: {each.message}"
-        for each in validator.iter_errors(json.loads(text))
+        f"{list(error.absolute_path)}: {error.message}"
+        for error in validator.iter_errors(json.loads(text))
     ]
 
 
@@ -270,7 +270,7 @@ def test_fingerprints_do_not_change_when_lines_move():
     )
     one = [each["partialFingerprints"] for each in run_of(Report("check", results[:1]))["results"]]
     other = [
-        each["partialFingerprints"] for each in run_of(Report("check", results[1:]))["results"]
+        result["partialFingerprints"] for result in run_of(Report("check", results[1:]))["results"]
     ]
     assert one[0] == other[0]
     assert other[0] != other[1]

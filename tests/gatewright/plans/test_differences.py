@@ -62,7 +62,8 @@ async def printed(server, text):
     async with Client(server.endpoint) as client:
         cluster = Cluster(client, {"registry": ""}, TODAY)
         found = [
-            list(each.lines()) async for each in cluster.differences(parent_of(document, "default"))
+            list(difference.lines())
+            async for difference in cluster.differences(parent_of(document, "default"))
         ]
     return [lines for lines in found if lines]
 

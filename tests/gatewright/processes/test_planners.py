@@ -66,11 +66,13 @@ def children(object, namespace):
     """Return the planned children of an object, complete with their namespace."""
     group = object["apiVersion"].partition("/")[0]
     (about,) = (
-        each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, object["kind"])
+        planner
+        for planner in PLANNERS
+        if (planner.kind.group, planner.kind.kind) == (group, object["kind"])
     )
     return [
-        each.object
-        for each in about.plan(
+        child.object
+        for child in about.plan(
             object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY, ()
         ).children
     ]
@@ -133,12 +135,14 @@ def test_every_sample_can_be_planned(sample):
     """Its children have the kinds that its planner declares, and the API server's defaults."""
     group = sample["apiVersion"].partition("/")[0]
     (about,) = (
-        each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"])
+        planner
+        for planner in PLANNERS
+        if (planner.kind.group, planner.kind.kind) == (group, sample["kind"])
     )
     children = about.plan(sample, TODAY, ()).children
     assert all(each.kind in about.child_kinds for each in children)
     assert [each.object for each in children] == [
-        fill_crd_defaults(each.object) for each in children
+        fill_crd_defaults(child.object) for child in children
     ]
 
 
@@ -153,9 +157,9 @@ def test_available_apis_decide_the_plan():
     kinds = {served: {each.object["kind"] for each in found} for served, found in made.items()}
     annotated = {
         served: any(
-            "annotations" in each.object["metadata"]
-            for each in found
-            if each.object["kind"] == "Service"
+            "annotations" in child.object["metadata"]
+            for child in found
+            if child.object["kind"] == "Service"
         )
         for served, found in made.items()
     }
@@ -243,8 +247,8 @@ def told(parent, *names):
     )
     answer = ask(engine, Admission(object=parent, namespace="shop"), LOOKED_UP)
     return [
-        each["message"]
-        for each in answer.response.get("status", {}).get("details", {}).get("causes", ())
+        cause["message"]
+        for cause in answer.response.get("status", {}).get("details", {}).get("causes", ())
     ]
 
 
@@ -299,9 +303,9 @@ def test_a_denied_default_image_names_the_setting():
         "spec": spec,
     }
     (deployment,) = (
-        each
-        for each in children(stack, "production")
-        if each["metadata"]["name"] == "shop-cache" and each["kind"] == "Deployment"
+        child
+        for child in children(stack, "production")
+        if child["metadata"]["name"] == "shop-cache" and child["kind"] == "Deployment"
     )
 
     def said(object, **user):

@@ -157,8 +157,8 @@ async def webhook(
         engine = Engine(load(read_documents(file), catalogue()))
         address = WebhookClientConfig(process.url, authority.pem)
         for configuration in registration(engine, ()).configurations("gatewright", address):
-            for each in configuration["webhooks"]:
-                each["timeoutSeconds"] = SECONDS
+            for webhook in configuration["webhooks"]:
+                webhook["timeoutSeconds"] = SECONDS
             await api.make(creation(configuration))
         await asyncio.to_thread(process.until, "asked", lambda: _is_asked(plane))
         try:

@@ -35,9 +35,9 @@ def _accounts(trial: Trial) -> set[str]:
     """Return the ServiceAccounts that the API server requires for a Pod."""
     objects = (trial.admission.object, trial.admission.old_object)
     pods = [
-        each["spec"]
-        for each in objects
-        if each and each["kind"] == "Pod" and isinstance(each["spec"], dict)
+        object["spec"]
+        for object in objects
+        if object and object["kind"] == "Pod" and isinstance(object["spec"], dict)
     ]
     names = [
         pod.get("serviceAccountName") or pod.get("serviceAccount") or "default" for pod in pods
@@ -102,8 +102,8 @@ def _budget(given: JsonObject, id: str) -> Iterator[JsonObject]:
 def _workload(given: JsonObject, id: str) -> Iterator[JsonObject]:
     labels = given["spec"]["template"]["metadata"]["labels"]
     owners = [
-        {"apiVersion": "apps/v1", "uid": id, **each}
-        for each in given["metadata"].get("ownerReferences", ())
+        {"apiVersion": "apps/v1", "uid": id, **owner}
+        for owner in given["metadata"].get("ownerReferences", ())
     ]
     bound = {"metadata": {"ownerReferences": owners}, "spec": {"selector": {"matchLabels": labels}}}
     yield merge(merge(smallest(given["kind"], namespace=id), given), bound)

@@ -36,8 +36,8 @@ def differences(question: Question, said: Said, as_if_written: Said | None) -> I
             yield f"expected a denial with {code}, came {said.message}"
             return
         causes = [
-            (each["field"], each["message"], each["reason"])
-            for each in said.body["details"]["causes"]
+            (cause["field"], cause["message"], cause["reason"])
+            for cause in said.body["details"]["causes"]
         ]
         yield from _findings(
             "violation", question, causes, expected.denied or expected.malformed or []

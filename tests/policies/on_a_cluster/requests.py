@@ -66,8 +66,8 @@ def request_for(admission: Admission, where: str) -> Ask:
 def _options(connection: JsonObject) -> Iterator[tuple[str, str]]:
     for key, value in connection.items():
         if key not in ("apiVersion", "kind"):
-            for each in value if isinstance(value, list) else [value]:
-                yield key, each if isinstance(each, str) else json.dumps(each)
+            for item in value if isinstance(value, list) else [value]:
+                yield key, item if isinstance(item, str) else json.dumps(item)
 
 
 def difference(old: Any, new: Any) -> Any:

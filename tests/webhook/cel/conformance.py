@@ -63,11 +63,12 @@ class Case:
     def failure(self) -> str:
         """Return the difference from the expected outcome; "" if there is none."""
         variables = {
-            each["name"][0].decode(): _type(each) for each in self.message.get("type_env", ())
+            declaration["name"][0].decode(): _type(declaration)
+            for declaration in self.message.get("type_env", ())
         }
         values = {
-            each["key"][0].decode(): _value(each["value"][0]["value"][0])
-            for each in self.message.get("bindings", ())
+            binding["key"][0].decode(): _value(binding["value"][0]["value"][0])
+            for binding in self.message.get("bindings", ())
         }
         environment = Environment({**dict.fromkeys(values, parse_type("dyn")), **variables})
         wanted = self.message.get("value") or self.message.get("typed_result", [{}])[0].get(
@@ -171,7 +172,7 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
     "type_value": lambda value: TypeValue(value.decode()),
     "list_value": lambda value: [_value(each) for each in value.get("values", ())],
     "map_value": lambda value: {
-        _value(each["key"][0]): _value(each["value"][0]) for each in value.get("entries", ())
+        _value(entry["key"][0]): _value(entry["value"][0]) for entry in value.get("entries", ())
     },
     "object_value": _object,
 }

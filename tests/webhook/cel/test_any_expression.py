@@ -32,16 +32,16 @@ METHODS = sorted(
     {
         name
         for name, entry in FUNCTIONS.items()
-        for each in entry.versions
-        if each.signature.is_member
+        for version in entry.versions
+        if version.signature.is_member
     }
 )
 STATIC = sorted(
     {
         name
         for name, entry in FUNCTIONS.items()
-        for each in entry.versions
-        if not each.signature.is_member and name[0].isalpha()
+        for version in entry.versions
+        if not version.signature.is_member and name[0].isalpha()
     }
 )
 

@@ -341,7 +341,10 @@ def test_children_are_mutated_before_they_are_judged():
             [False] * len(verdict.outcomes),
         )
     states = [
-        state for each in requests for state in (each.object, each.old_object) if state is not None
+        state
+        for asked in requests
+        for state in (asked.object, asked.old_object)
+        if state is not None
     ]
     assert [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in states] == [
         "good/instead"
@@ -602,7 +605,7 @@ def test_a_child_finds_earlier_siblings():
         request(shop(size=2), shop(), looked_up={"workloads": [there, other], "services": []})
     )
     service, budget = (
-        {name: each.lookup(name) for name in ("workloads", "services")} for each in requests
+        {name: asked.lookup(name) for name in ("workloads", "services")} for asked in requests
     )
     assert [each["metadata"]["name"] for each in service["workloads"]] == ["other", "toys"]
     assert service["workloads"][1]["spec"]["replicas"] == 2

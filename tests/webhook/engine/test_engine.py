@@ -570,8 +570,8 @@ def limited(request, _):
     count = request.integer("spec.count") or 0
     if count > 10:
         yield Violation("spec.count", count, "no more than 10", "lower it", excess=count - 10)
-    for each in request.each("spec.names"):
-        yield Violation(each.path(), each.string("value"), "no names", "remove it")
+    for item in request.each("spec.names"):
+        yield Violation(item.path(), item.string("value"), "no names", "remove it")
 
 
 LIMITED = Policy("limited", validate=limited)

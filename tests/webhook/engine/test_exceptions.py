@@ -69,9 +69,11 @@ def denied(*exceptions, home=None, of=None, now=TODAY, request=None):
     """Return the denied containers of a Pod; None if the policy was not run."""
     request = request or ask(POD, name="shop-1", looked_up={} if now is None else {NOW: now})
     outcomes = [
-        each
-        for each in engine(of or policy(), *exceptions, home=home).validate(request).outcomes
-        if each.policy.endswith("images")
+        outcome_of_policy
+        for outcome_of_policy in engine(of or policy(), *exceptions, home=home)
+        .validate(request)
+        .outcomes
+        if outcome_of_policy.policy.endswith("images")
     ]
     if not outcomes:
         return None

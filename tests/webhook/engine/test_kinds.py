@@ -42,8 +42,8 @@ def test_a_policy_can_name_kinds():
 def test_a_subresource_has_its_own_operations():
     """They are CONNECT or UPDATE, whatever the operations of the main resource."""
     found = {
-        (each.kind.kind, each.subresource): each.operations
-        for each in targets("pods", ("CREATE", "DELETE"))
+        (target.kind.kind, target.subresource): target.operations
+        for target in targets("pods", ("CREATE", "DELETE"))
     }
     assert found["Pod", ""] == ("CREATE", "DELETE")
     assert found["Pod", "ephemeralcontainers"] == found["Pod", "resize"] == ("UPDATE",)

@@ -165,7 +165,8 @@ def test_labels_of_a_parent_are_looked_up_for_its_subresources_only(selector):
         frozenset()
     ] * 4
     assert [
-        selecting.needs(each) for each in ("scale", "exec", "eviction", "binding", "token")
+        selecting.needs(subresource)
+        for subresource in ("scale", "exec", "eviction", "binding", "token")
     ] == [{PARENT}] * 5
     assert match({"namespaces": ["a"]}).needs("scale") == frozenset()
 

@@ -46,7 +46,9 @@ def denied(request):
     """Return the paths at which the images of a request are not from registry a.io."""
     engine = Engine([bind(POLICY, catalogue())])
     return [
-        each.path for outcome in engine.validate(request).outcomes for each in outcome.violations
+        violation.path
+        for outcome in engine.validate(request).outcomes
+        for violation in outcome.violations
     ]
 
 
@@ -64,7 +66,9 @@ def test_a_custom_kind_is_among_the_judged_kinds():
     """With its group, version and plural."""
     add_pod_kind(ROLLOUT)
     (kind,) = [
-        each for each in Engine([bind(POLICY, catalogue())]).judged_kinds if each.kind == "Rollout"
+        judged
+        for judged in Engine([bind(POLICY, catalogue())]).judged_kinds
+        if judged.kind == "Rollout"
     ]
     assert (kind.group, kind.versions, kind.plural) == ("argoproj.io", ("v1alpha1",), "rollouts")
 
@@ -147,8 +151,8 @@ def whole(kind, spec, old=None, **metadata):
     about = (group, version, kind, group, plural)
     attributes = Attributes("u-1", operation, *about, name="it", namespace="shop")
     objects = [
-        None if each is None else {"kind": kind, "metadata": metadata, "spec": each}
-        for each in (spec, old)
+        None if content is None else {"kind": kind, "metadata": metadata, "spec": content}
+        for content in (spec, old)
     ]
     return Request(attributes, *objects)
 

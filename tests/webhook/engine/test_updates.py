@@ -28,7 +28,7 @@ def engine(policy, *exceptions, match=None, **params):
     """Return an engine of one policy, with exceptions from it."""
     spec = {"policy": policy, "params": params} | ({"match": match} if match else {})
     objects = [
-        bind(each, catalogue()) for each in (written("ClusterAdmissionPolicy", spec), *exceptions)
+        bind(value, catalogue()) for value in (written("ClusterAdmissionPolicy", spec), *exceptions)
     ]
     return Engine(in_force(PolicySet((objects[0],), tuple(objects[1:])), catalogue()))
 

@@ -527,7 +527,7 @@ spec:
     labels = Engine(load(parse_documents(text.encode(), "policies.yaml"), catalogue()))
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {environment: %s}}\n"
     text = "---\n".join(
-        namespace % each for each in (("shop", "lab"), ("toys", "production"), ("toys", "lab"))
+        namespace % values for values in (("shop", "lab"), ("toys", "production"), ("toys", "lab"))
     )
     assert [(each.title, each.verdict) for each in judged(labels, text)] == [
         ("Namespace shop", "denied"),

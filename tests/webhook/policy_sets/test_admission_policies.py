@@ -44,9 +44,9 @@ def loaded(*objects):
     """Return the policies of files with these objects, without those always in force."""
     text = yaml.safe_dump_all(objects).encode()
     return [
-        each
-        for each in load(parse_documents(text, "policies.yaml"), catalogue())
-        if not each.policy.always
+        policy
+        for policy in load(parse_documents(text, "policies.yaml"), catalogue())
+        if not policy.policy.always
     ]
 
 

@@ -390,8 +390,8 @@ def test_a_tenant_can_only_restrict_its_own_namespace(text, told):
 def test_tenants_policies_are_named_with_their_namespace():
     """The same name in two namespaces, or in none, is a different object."""
     tenants = [
-        TENANT.replace("{name", f"{{namespace: {each}, name") + "  policy: replica-limits\n"
-        for each in ("a", "b")
+        TENANT.replace("{name", f"{{namespace: {namespace}, name") + "  policy: replica-limits\n"
+        for namespace in ("a", "b")
     ]
     bound = loaded("---\n".join([HEAD + "  policy: replica-limits\n", *tenants]))
     assert [each.title for each in bound[-3:]] == [

@@ -513,7 +513,8 @@ def test_match_names_kinds_operations_and_subresources():
     }
     policy = bound(match=match, validations=[{"expression": "true"}])
     targets = {
-        (each.kind.plural, each.subresource, each.operations) for each in policy.policy.targets
+        (target.kind.plural, target.subresource, target.operations)
+        for target in policy.policy.targets
     }
     assert targets == {
         ("things", "", ("CREATE", "UPDATE")),

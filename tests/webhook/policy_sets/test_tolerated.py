@@ -116,9 +116,9 @@ def tolerated_though_new(
         for another in ORDINARY
     ]
     return len(found), [
-        f"{trial.where}: {each} by {user[0]}: {old} -> {new}"
-        for each in found
-        if not all(each in there for there in before)
+        f"{trial.where}: {violation} by {user[0]}: {old} -> {new}"
+        for violation in found
+        if not all(violation in there for there in before)
     ]
 
 
@@ -128,16 +128,16 @@ def test_a_policy_tolerates_only_existing_violations_for_every_user(cases: Path,
     """Each policy of the catalogue and each documented rule judges objects mixed from those of its cases."""
     chance = random.Random(cases.name)
     trials = [
-        each
-        for each in trials_of(cases)
-        if each.admission.object is not None and not each.admission.subresource
+        candidate
+        for candidate in trials_of(cases)
+        if candidate.admission.object is not None and not candidate.admission.subresource
     ]
     for trial in chance.sample(trials, min(len(trials), most)):
         kind = trial.admission.about["kind"]
         pool = [
             object
-            for each in trials
-            for object in (each.admission.object, each.admission.old_object)
+            for other in trials
+            for object in (other.admission.object, other.admission.old_object)
             if object is not None and object["kind"] == kind
         ]
         for _ in range(4):

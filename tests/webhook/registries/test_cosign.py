@@ -21,10 +21,10 @@ PROVENANCE = "https://slsa.dev/provenance/v1"
 def predicates(name: str, digest: str = "") -> set[str]:
     """Return the predicate types that cosign's key signed for the image."""
     documents = tuple(
-        SignatureDocument(each[0].encode(), each[1])
-        if isinstance(each, list)
-        else SignatureDocument(each.encode())
-        for each in WRITTEN[name]["documents"]
+        SignatureDocument(document[0].encode(), document[1])
+        if isinstance(document, list)
+        else SignatureDocument(document.encode())
+        for document in WRITTEN[name]["documents"]
     )
     host, repository = WRITTEN[name].get("address", "r.example.com"), "team/old"
     image = ImageReference(host, repository, None, digest or WRITTEN[name]["digest"])

@@ -373,11 +373,11 @@ class Attacker:
             ready = [each for each in connections if each.is_writable()]
             if not ready:
                 time.sleep(0.0005)
-            for each in ready:
+            for connection in ready:
                 try:
-                    each.send(piece)
+                    connection.send(piece)
                 except OSError:
-                    connections.remove(each)
+                    connections.remove(connection)
 
 
 class RecordsOfOneByte:

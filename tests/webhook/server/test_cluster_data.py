@@ -201,12 +201,12 @@ async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups
     server.create(REPLICA_SET, {"metadata": {"name": "it-1", "namespace": "lab"}})
     for _ in range(2):  # by list, and from the watch
         assert [
-            each["metadata"]["name"]
-            for each in await look_ups.objects("disruption_budgets", request())
+            object["metadata"]["name"]
+            for object in await look_ups.objects("disruption_budgets", request())
         ] == ["keep"]
         found = [
-            (each["kind"], each["metadata"]["name"])
-            for each in await look_ups.objects("workloads", request())
+            (object["kind"], object["metadata"]["name"])
+            for object in await look_ups.objects("workloads", request())
         ]
         assert found == [("Deployment", "it"), ("StatefulSet", "db")]
         for resource in (BUDGET, *WORKLOADS):

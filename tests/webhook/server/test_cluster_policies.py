@@ -127,8 +127,8 @@ class Cluster:
 
     def _has_all(self, store: Store) -> bool:
         stored = {
-            store.key_of(each): int(each["metadata"]["resourceVersion"])
-            for each in self.server.list(store.resource)
+            store.key_of(object): int(object["metadata"]["resourceVersion"])
+            for object in self.server.list(store.resource)
         }
         keys = store.keys()
         return stored == {
@@ -154,9 +154,9 @@ def found(engine: Engine, replicas: int, name: str = "it", **about: str) -> list
         ask(deployment, "Deployment", name=name, looked_up={NOW: TODAY}, **about)
     )
     return [
-        f"{outcome.policy} {'+'.join(sorted(outcome.actions))}: {each.message}"
+        f"{outcome.policy} {'+'.join(sorted(outcome.actions))}: {violation.message}"
         for outcome in verdict.outcomes
-        for each in outcome.violations
+        for violation in outcome.violations
     ]
 
 

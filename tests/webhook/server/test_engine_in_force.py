@@ -98,8 +98,8 @@ def test_findings_of_a_policy_that_is_gone_are_no_longer_counted(start, file, re
     for number, expected in (("2", (1, 1)), ("1", (2, None)), ("2", (3, 1))):
         file.write_text(number)
         policies.refresh()
-        for each in policies.engine.policies:
-            metrics.findings(each.title, "denied").inc()
+        for bound in policies.engine.policies:
+            metrics.findings(bound.title, "denied").inc()
         assert (counted("0"), counted("1")) == expected
 
 

@@ -128,12 +128,12 @@ async def test_nothing_that_a_tenant_writes_harms_another_namespace(
     async with server.asked(body=json.dumps(review(namespace="other")).encode()):
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
-            for each in objects(draw):
-                resource = RESOURCES[2 if each["kind"] == "PolicyException" else 1]
+            for object in objects(draw):
+                resource = RESOURCES[2 if object["kind"] == "PolicyException" else 1]
                 if server.api_server.get(resource, "it", "shop") is not None:
                     server.api_server.delete(resource, "it", "shop")
-                server.api_server.create(resource, each)
-                counts[each["kind"]] += 1
+                server.api_server.create(resource, object)
+                counts[object["kind"]] += 1
             await asyncio.sleep(0.1)  # until it is in force
             async with asyncio.TaskGroup() as attackers:
                 for path, body in reviews(draw):

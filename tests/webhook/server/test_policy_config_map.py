@@ -264,9 +264,12 @@ async def test_an_event_is_about_the_config_map_that_the_message_names(server):
     """Each gets its own lines; what names none of them is about the first."""
     async with Client(server.endpoint) as client:
         replica = Replica(client, "our-cases", "missing")
-        for each in (config_map(preset=written("few")), {"metadata": {"name": "our-cases"}}):
-            each["metadata"]["namespace"] = NAMESPACE
-            server.create(CONFIG_MAP, each)
+        for config_map_of_cases in (
+            config_map(preset=written("few")),
+            {"metadata": {"name": "our-cases"}},
+        ):
+            config_map_of_cases["metadata"]["namespace"] = NAMESPACE
+            server.create(CONFIG_MAP, config_map_of_cases)
         async with following(replica):
             absent = "ConfigMap gatewright-system/missing: does not exist"
             await replica.until_ready_says(absent)

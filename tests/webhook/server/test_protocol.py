@@ -28,7 +28,7 @@ def test_a_replaced_method_takes_what_aiohttp_passes(base, ours, name):
     theirs = inspect.signature(getattr(base, name)).parameters
     replaced = inspect.signature(getattr(ours, name)).parameters
     assert [(each.name, each.kind, each.default) for each in theirs.values()] == [
-        (each.name, each.kind, each.default) for each in replaced.values()
+        (parameter.name, parameter.kind, parameter.default) for parameter in replaced.values()
     ]
 
 

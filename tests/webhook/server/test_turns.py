@@ -89,8 +89,10 @@ async def test_namespaces_take_turns_in_the_thread():
     """One API server sends all reviews: a namespace with many reviews gives way to the first of another."""
     turns, work = Turns(), Work()
     waiting = [
-        asyncio.create_task(turns.run(("a", each), NEVER, work.large, each, is_short=False))
-        for each in ("shop", "shop", "shop", "lab", "lab")
+        asyncio.create_task(
+            turns.run(("a", namespace), NEVER, work.large, namespace, is_short=False)
+        )
+        for namespace in ("shop", "shop", "shop", "lab", "lab")
     ]
     await asyncio.sleep(0)
     work.released.set()

@@ -287,8 +287,8 @@ def test_a_server_that_presents_an_old_certificate_is_restarted():
 def test_webhooks_of_one_server_are_one_finding():
     """Its patch sets every bundle."""
     one, other = (webhook(name=f"{name}.example.com") for name in ("a", "b"))
-    for each in (one, other):
-        each["clientConfig"] = each["clientConfig"] | {"caBundle": "Zm9v"}
+    for changed in (one, other):
+        changed["clientConfig"] = changed["clientConfig"] | {"caBundle": "Zm9v"}
     subject, cluster = configuration(one, other), with_authority(CA.certificate)
     (finding,) = findings(subject, *cluster)
     assert finding.message.endswith(

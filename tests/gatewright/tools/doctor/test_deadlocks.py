@@ -234,12 +234,12 @@ def test_the_network_of_a_new_node_may_be_in_any_namespace(priority, expected):
     subject = configuration(webhook(namespaceSelector=selector))
     reported = findings(subject, network, *backend())
     assert [(each.level, each.check) for each in reported] == expected
-    for each in reported:
-        assert each.message.endswith(
+    for hazard in reported:
+        assert hazard.message.endswith(
             "CREATE pods in calico-system (DaemonSet calico-system/calico-node gets no pod on a "
             "new node)"
         )
-        assert found(jsonpatch.apply_patch(subject, each.patch), network, *backend()) == []
+        assert found(jsonpatch.apply_patch(subject, hazard.patch), network, *backend()) == []
 
 
 def test_the_service_of_the_api_server_is_spared_without_its_namespace():

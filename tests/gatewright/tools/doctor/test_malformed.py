@@ -149,10 +149,10 @@ def test_a_name_that_no_cluster_has_is_in_no_command(name: str, tmp_path, capsys
     objects = copy.deepcopy(
         [configuration(webhook(rules=[EVERYTHING], sideEffects="Some")), *BACKEND]
     )
-    for each in objects:
-        each["metadata"] |= {"name": name, "namespace": name}
-    for each in objects[0]["webhooks"]:
-        each["clientConfig"]["service"] |= {"name": name, "namespace": name}
+    for object in objects:
+        object["metadata"] |= {"name": name, "namespace": name}
+    for called in objects[0]["webhooks"]:
+        called["clientConfig"]["service"] |= {"name": name, "namespace": name}
     objects += [BACKEND[0] | {"kind": "Service", "spec": {"selector": {name: name}}}]
     file = tmp_path / "a.yaml"
     file.write_text("\n---\n".join(map(json.dumps, objects)))

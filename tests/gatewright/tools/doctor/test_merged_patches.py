@@ -106,9 +106,9 @@ def test_all_commands_run_once_leave_nothing_critical(given):
     assert [e for e in findings(*after, *cluster) if e.level == "critical"] == []
     assert run_all(after, hazards) == after
     merged = {}
-    for each in hazards:
-        if each.patch:
-            assert merged.setdefault(each.subject.title, each.patch) == each.patch
+    for hazard in hazards:
+        if hazard.patch:
+            assert merged.setdefault(hazard.subject.title, hazard.patch) == hazard.patch
 
 
 EVERYTHING = {

@@ -456,19 +456,19 @@ def test_ten_planted_faults_are_found_and_hurt(cluster):
         cluster.until_refused("failed calling webhook", "Pod", "kube-system", spec=POD)
         # every printed command works, in any order, and fixes its finding
         commands = {
-            (name, each["policy"]): each["fix"].partition(": kubectl ")[2]
+            (name, violation["policy"]): violation["fix"].partition(": kubectl ")[2]
             for (_, name), violations in found.items()
-            for each in violations
-            if ": kubectl " in each["fix"]
+            for violation in violations
+            if ": kubectl " in violation["fix"]
         }
         for command in commands.values():
             cluster.plane.kubectl(*shlex.split(command))
         after = cluster.doctor()
         left = {
-            (name, each["policy"])
+            (name, violation["policy"])
             for (_, name), violations in after.items()
-            for each in violations
-            if each["action"] == "critical" or not each["policy"].startswith(OPENED)
+            for violation in violations
+            if violation["action"] == "critical" or not violation["policy"].startswith(OPENED)
         }
         assert commands.keys() & left == set()
         assert {check for _, check in commands} >= {

@@ -181,7 +181,7 @@ async def test_policy_sets_are_completed_and_explained(tmp_path):
         assert items[0].documentation == "maximum number of replicas"
         assert items[0].insert_text == "maximum: "
         assert "run-as-non-root" in [
-            each.label for each in await desk.complete("policies.yaml", 2, 10)
+            item.label for item in await desk.complete("policies.yaml", 2, 10)
         ]
         assert await desk.hover("policies.yaml", 2) == (
             "**replica-limits**: Workloads have at most the allowed number of replicas."

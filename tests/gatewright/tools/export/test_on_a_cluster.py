@@ -91,8 +91,8 @@ def _placed(trial: Trial) -> Trial:
     name = re.sub("[^a-z0-9]", "-", words)[-63:].strip("-")
     about = trial.admission
     old, new = (
-        each and {**each, "metadata": {**each["metadata"], "namespace": name}}
-        for each in (about.old_object, about.object)
+        object and {**object, "metadata": {**object["metadata"], "namespace": name}}
+        for object in (about.old_object, about.object)
     )
     looked_up = trial.looked_up | {NAMESPACE_LABELS: {NAME_LABEL: name, **labels}}
     admission = replace(about, namespace=name, old_object=old, object=new)
@@ -172,17 +172,17 @@ def includes(found, wanted) -> bool:
 
 async def put_in_force(api: ApiServer, objects: list) -> None:
     """Create policies and bindings; violations are warnings, so that each policy is seen."""
-    for each in objects:
-        if each["kind"] == "ValidatingAdmissionPolicyBinding":
-            each["spec"]["validationActions"] = ["Warn"]
-        await api.make(Ask("POST", f"{API}/{PLURALS[each['kind']]}", each))
+    for object in objects:
+        if object["kind"] == "ValidatingAdmissionPolicyBinding":
+            object["spec"]["validationActions"] = ["Warn"]
+        await api.make(Ask("POST", f"{API}/{PLURALS[object['kind']]}", object))
 
 
 async def take_out_of_force(api: ApiServer, objects: list) -> None:
     """Delete the bindings of policies."""
-    for each in objects:
-        if each["kind"] == "ValidatingAdmissionPolicyBinding":
-            path = f"{API}/{PLURALS[each['kind']]}/{each['metadata']['name']}"
+    for object in objects:
+        if object["kind"] == "ValidatingAdmissionPolicyBinding":
+            path = f"{API}/{PLURALS[object['kind']]}/{object['metadata']['name']}"
             await api(Ask("DELETE", path), dry_run=False)
 
 
@@ -196,8 +196,8 @@ async def sent(api: ApiServer, trial: Trial) -> Said | None:
     request = request_for(about, about.namespace)
     is_dry = about.operation != "CONNECT"  # which knows no dry run, and finds no pod here
     try:
-        for each in beforehand(trial, "", about.namespace):
-            await api.make(each)
+        for object in beforehand(trial, "", about.namespace):
+            await api.make(object)
         said = await api(request, about.username, about.groups, dry_run=is_dry)
     except ValueError:
         return None  # the object as it was
@@ -276,10 +276,10 @@ def test_exported_rules_decide_as_the_policy_set_does(empty_plane) -> None:
         path = cases_file(policy)
         tried = trials(path) if policy in CHANGED else map(_placed, load_trials(path, catalogue()))
         judged_alike = [
-            each
-            for each in tried
-            if not each.admission.about["apiVersion"].startswith(("apps.gatewright", "shop."))
-            and (policy in CHANGED or each.admission.about["kind"] in TEMPLATES)
+            trial
+            for trial in tried
+            if not trial.admission.about["apiVersion"].startswith(("apps.gatewright", "shop."))
+            and (policy in CHANGED or trial.admission.about["kind"] in TEMPLATES)
         ]
         for name, params in by_name.items():
             of_params = catalogue()[policy].params.model_validate(params)
@@ -334,8 +334,8 @@ def test_exported_mutations_change_what_the_policy_set_changes(empty_plane) -> N
         async with api_server(empty_plane) as api:
             await api.make(creation(EVERYBODY))
             await put_in_force(api, objects)
-            for each in cases:
-                await eventually(partial(changed, api, each), within=WAIT)
+            for case in cases:
+                await eventually(partial(changed, api, case), within=WAIT)
             return []
 
     asyncio.run(run())

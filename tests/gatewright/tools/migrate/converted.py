@@ -75,5 +75,6 @@ def mutated(migration, kind="Pod", **object):
 def reasons(*objects):
     """Return why each rule is not converted, and its nearest equivalent."""
     return [
-        (each.origin.title, each.reason, each.nearest) for each in converted(*objects).unconverted
+        (unconverted_rule.origin.title, unconverted_rule.reason, unconverted_rule.nearest)
+        for unconverted_rule in converted(*objects).unconverted
     ]

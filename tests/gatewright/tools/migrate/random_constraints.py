@@ -112,8 +112,8 @@ class RandomObjects:
         def amounts():
             return self.fields(
                 **{
-                    each: lambda: pick(QUANTITIES)
-                    for each in ("cpu", "memory", "ephemeral-storage")
+                    resource: lambda: pick(QUANTITIES)
+                    for resource in ("cpu", "memory", "ephemeral-storage")
                 }
             )
 

@@ -8,8 +8,8 @@ from tests.gatewright.tools.migrate.converted import cluster_policy, converted, 
 TAGGED = {"image": "*:*"}
 PATTERN = {"spec": {"=(initContainers)": [TAGGED], "containers": [TAGGED]}}
 FOREACH = [
-    {"list": f"request.object.spec.{each}", "pattern": TAGGED}
-    for each in ("initContainers", "containers")
+    {"list": f"request.object.spec.{field}", "pattern": TAGGED}
+    for field in ("initContainers", "containers")
 ]
 
 

@@ -129,9 +129,9 @@ def test_a_field_of_a_wrong_type_ends_nothing(number):
                 parent = parent[key]
             parent[last] = wrong
             found = migrate(documents(*damaged), "2027-01-01T00:00:00Z")
-            for each in (*found.skipped, *found.unconverted):
-                assert each.origin.title
-                assert each.reason
+            for unconverted_rule in (*found.skipped, *found.unconverted):
+                assert unconverted_rule.origin.title
+                assert unconverted_rule.reason
 
 
 def test_half_a_template_is_named():

@@ -63,7 +63,8 @@ def test_an_exception_from_a_tenants_policy_is_in_its_namespace(tmp_path):
     }
     migration = converted(cluster_wide, of_shop, exception)
     assert [
-        (each.namespace, each.name, each.spec["exceptions"]) for each in migration.converted[2:]
+        (converted_object.namespace, converted_object.name, converted_object.spec["exceptions"])
+        for converted_object in migration.converted[2:]
     ] == [
         ("shop", "both", [{"policy": "p", "names": ["web"]}]),
         ("", "both", [{"policy": "p", "names": ["web"]}]),

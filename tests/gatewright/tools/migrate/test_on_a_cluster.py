@@ -31,10 +31,8 @@ def test_the_policies_of_a_cluster_are_converted(empty_plane, tmp_path, capsys):
     ]
     items = {"apiVersion": "v1", "kind": "List", "items": definitions}
     empty_plane.kubectl("apply", "-f", "-", input=items)
-    for each in definitions:
-        empty_plane.kubectl(
-            "wait", "--for=condition=Established", f"crd/{each['metadata']['name']}"
-        )
+    for crd in definitions:
+        empty_plane.kubectl("wait", "--for=condition=Established", f"crd/{crd['metadata']['name']}")
     labels = {"pod-security.kubernetes.io/warn": "baseline"}
     objects = [
         cluster_policy(PATTERN, kinds=["Gadget"], name="team"),

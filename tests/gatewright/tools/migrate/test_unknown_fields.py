@@ -84,8 +84,8 @@ def places(value, free=False):
         for key, each in value.items():
             yield from places(each, free or key in FREE)
     elif isinstance(value, list):
-        for each in value:
-            yield from places(each, free)
+        for item in value:
+            yield from places(item, free)
 
 
 @pytest.mark.parametrize("given", policies(), ids=lambda each: each["metadata"]["name"])

@@ -355,9 +355,9 @@ def test_rbac_uses_the_default_namespace(run: Run, monkeypatch: pytest.MonkeyPat
         if variable:
             monkeypatch.setenv("GATEWRIGHT_NAMESPACE", variable)
         bindings = [
-            each
-            for each in yaml.safe_load_all(run("rbac", "Widget", *options)[1])
-            if "subjects" in each
+            document
+            for document in yaml.safe_load_all(run("rbac", "Widget", *options)[1])
+            if "subjects" in document
         ]
         namespaces.append(
             {subject["namespace"] for each in bindings for subject in each["subjects"]}
@@ -478,8 +478,8 @@ def test_a_name_of_any_length_fits_into_the_lines(
     here = tuple(path for path in written if path.endswith(".py"))
     checked(tmp_path, "ruff", "check", "--no-cache", *ours, *beside, paths=here)
     checked(tmp_path, "ruff", "format", "--no-cache", "--check", *ours, paths=here)
-    for each in (("check",), ("format", "--check")):
-        checked(tmp_path / "our-kinds", "ruff", *each, "--no-cache", ".")
+    for arguments in (("check",), ("format", "--check")):
+        checked(tmp_path / "our-kinds", "ruff", *arguments, "--no-cache", ".")
 
 
 @pytest.mark.controlplane

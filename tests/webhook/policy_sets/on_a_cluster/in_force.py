@@ -79,8 +79,8 @@ async def create(api: ApiServer, objects: Iterable[JsonObject]) -> None:
         *(policy("Validating", "canary", denial), binding("Validating", "canary")),
         *(policy("Mutating", "canary", labelling), binding("Mutating", "canary")),
     ]
-    for each in (*objects, *canaries):
-        await api.make(Ask("POST", f"{ROOT}/{PATHS[each['kind']]}", each))
+    for object in (*objects, *canaries):
+        await api.make(Ask("POST", f"{ROOT}/{PATHS[object['kind']]}", object))
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary"}}
     path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 

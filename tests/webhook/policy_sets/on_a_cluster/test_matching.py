@@ -165,8 +165,8 @@ def test_a_policy_applies_to_what_the_api_server_applies_it_to(empty_plane: Cont
     async def applied_there() -> list[set[str]]:
         async with api_server(empty_plane) as api:
             await api.make(Ask("POST", "/api/v1/namespaces", SHOP))
-            for each in DEFINITIONS:
-                await api.make(Ask("POST", CRDS, each))
+            for definition in DEFINITIONS:
+                await api.make(Ask("POST", CRDS, definition))
             await create(api, policies)
             before, found = None, [set[str]()]
             while found != before:  # policies come into force one after the other

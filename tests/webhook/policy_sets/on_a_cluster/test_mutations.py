@@ -88,8 +88,8 @@ def compared(said: JsonObject) -> JsonObject:
             if key not in ("clusterIP", "clusterIPs", "healthCheckNodePort")
         }
         spec["ports"] = [
-            {key: value for key, value in each.items() if key != "nodePort"}
-            for each in spec["ports"]
+            {key: value for key, value in port.items() if key != "nodePort"}
+            for port in spec["ports"]
         ]
     parts = said | {"metadata": metadata | {"labels": labels}}
     return parts | ({"spec": spec} if spec is not None else {})
