@@ -15,10 +15,10 @@ def minimums(request: Request) -> Mapping[WorkloadName, int]:
 
     Where several scale one, the highest minimum counts.
     """
-    found: dict[WorkloadName, int] = {}
+    lowest: dict[WorkloadName, int] = {}
     for workload, minimum in read_each(request.lookup(AUTOSCALERS), _read):
-        found[workload] = max(minimum, found.get(workload, 0))
-    return found
+        lowest[workload] = max(minimum, lowest.get(workload, 0))
+    return lowest
 
 
 def with_minimum(replicas: int, minimum: int | None) -> int:

@@ -100,9 +100,9 @@ def changed_images(request: Request) -> Iterator[Image]:
     """Yield each image that an update changes or adds; on creation, all images."""
     before = request.before()
     old = before.images() if before is not None else ()
-    known = {holder.path(field): text for text, holder, field in old}
+    before_by_path = {holder.path(field): text for text, holder, field in old}
     for image in request.images():
-        if known.get(image.holder.path(image.field)) != image.text:
+        if before_by_path.get(image.holder.path(image.field)) != image.text:
             yield image
 
 

@@ -66,9 +66,9 @@ class OnMetadata(Params):
         metadata = request.fields("metadata") if self.where == "objects" else request.pod_metadata()
         if metadata is None:
             return
-        found = metadata.texts(field)
+        texts = metadata.texts(field)
         for key, pattern in patterns.items():
-            path, value = f"{field}[{key}]", found.get(key)
+            path, value = f"{field}[{key}]", texts.get(key)
             if value is not None and compile_pattern(pattern)(value):
                 continue
             if is_made_by_kubernetes(request):

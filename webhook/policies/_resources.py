@@ -173,10 +173,10 @@ def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
 
 def _items(limit_range: Fields) -> list[tuple[Amounts, Amounts]]:
     """Return the default limits and requests of each item of a LimitRange."""
-    found = []
+    defaults = []
     for item in limit_range.each("spec.limits"):
         if item.string("type") == "Container":
             limits = item.quantities("max") | item.quantities("default")
             requests = item.quantities("min") | limits | item.quantities("defaultRequest")
-            found.append((limits, requests))
-    return found
+            defaults.append((limits, requests))
+    return defaults

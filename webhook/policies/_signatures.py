@@ -83,16 +83,16 @@ def statements(
 
     `image` has a digest.
     """
-    known: Verified | None = attached.verified.get((image, keys))
-    if known is not None:
-        return known
-    found, rejected = list[SignedStatement](), list[str]()
+    verified: Verified | None = attached.verified.get((image, keys))
+    if verified is not None:
+        return verified
+    signed, rejected = list[SignedStatement](), list[str]()
     for document in attached.documents:
         try:
-            found.append(_statement(document, image, keys))
+            signed.append(_statement(document, image, keys))
         except UnusableSignatureError as error:
             rejected.append(str(error))
-    answer = tuple(found), tuple(dict.fromkeys(rejected))
+    answer = tuple(signed), tuple(dict.fromkeys(rejected))
     attached.verified[image, keys] = answer
     return answer
 
@@ -162,10 +162,10 @@ def _signers(
 
     Raises UnusableSignatureError if none did.
     """
-    found = frozenset(each.id for each in keys if _is_made_by(each.key, signature, signed))
-    if not found:
+    signers = frozenset(each.id for each in keys if _is_made_by(each.key, signature, signed))
+    if not signers:
         raise UnusableSignatureError(f"it was signed by another key{hint}")
-    return found
+    return signers
 
 
 def _is_made_by(key: PublicKey, signature: bytes, signed: bytes) -> bool:

@@ -114,8 +114,8 @@ def _judge_workload(request: Request) -> Violations:
         for budget in budgets
         if budget.selects(workload) and budget.kept_pods(workload.replicas)
     ]
-    known = _workloads(request) if keeping else ()
-    others = [each for each in known if each.title != workload.title]
+    workloads = _workloads(request) if keeping else ()
+    others = [each for each in workloads if each.title != workload.title]
     for budget in keeping:
         beside = sum(each.replicas for each in others if budget.selects(each))
         if kept := budget.kept_pods(workload.replicas + beside):

@@ -41,11 +41,11 @@ def validate(request: Request, params: Groups) -> Violations:
     for path, group in ((FS_GROUP, params.fs_group), (SUPPLEMENTAL, params.supplemental_groups)):
         if group is None:
             continue
-        found = pod.integers(path) if path == SUPPLEMENTAL else [pod.integer(path)]
-        for id in found:
+        ids = pod.integers(path) if path == SUPPLEMENTAL else [pod.integer(path)]
+        for id in ids:
             if id is not None and not any_holds(group.allowed, id):
                 yield pod.violation(path, id, _rule(group), "set an id that is allowed")
-        if group.required and found in ([], [None]) and not is_windows(pod):
+        if group.required and ids in ([], [None]) and not is_windows(pod):
             yield pod.violation(path, None, _rule(group), "set it", found="unset")
 
 

@@ -37,13 +37,13 @@ def validate(request: Request, params: HostPorts) -> Violations:
     defaulted = _with_default(request)
     for container in having(request.containers(), "ports"):
         for port in container.each("ports"):
-            found = port.integer("hostPort")
-            if not found and container in defaulted:
-                found = port.integer("containerPort")
-            if found and not any_holds(params.allowed, found):
-                raw = [found, port.value.get("hostIP"), port.value.get("protocol")]
+            host_port = port.integer("hostPort")
+            if not host_port and container in defaulted:
+                host_port = port.integer("containerPort")
+            if host_port and not any_holds(params.allowed, host_port):
+                raw = [host_port, port.value.get("hostIP"), port.value.get("protocol")]
                 fix = "remove it, and expose the port by a Service"
-                yield port.violation("hostPort", raw, rule, fix, found=str(found))
+                yield port.violation("hostPort", raw, rule, fix, found=str(host_port))
 
 
 def _with_default(request: Request) -> tuple[Container, ...]:

@@ -143,9 +143,9 @@ def validate(request: Request, params: ImageSignatures) -> Violations:
             yield _violation(container, found, ADD_DIGEST)
         elif params.unsigned == "deny":
             yield _violation(container, "is named by no entry of signatures", NAME_IT)
-    known = read(request, SIGNATURES, (str(image) for _, image, _ in named)) if named else {}
+    attached_to = read(request, SIGNATURES, (str(image) for _, image, _ in named)) if named else {}
     for container, image, entry in named:
-        attached = known[str(image)]
+        attached = attached_to[str(image)]
         if isinstance(attached, str):
             raise RuleError(f"{image}: {attached}")
         for lack, fix in _faults(image, attached, entry, params.attestations):
@@ -167,8 +167,8 @@ def _faults(
     """Yield each fault of an image, and the fix."""
     from webhook.policies._signatures import SIGN_PREDICATE, statements
 
-    found, rejected = statements(attached, image, entry.verifying_keys)
-    signers = {key for each in found if each.predicate_type == SIGN_PREDICATE for key in each.keys}
+    signed, rejected = statements(attached, image, entry.verifying_keys)
+    signers = {key for each in signed if each.predicate_type == SIGN_PREDICATE for key in each.keys}
     name = f"{image.registry}/{image.repository}@{image.digest}"
     if len(signers) < entry.minimum:
         had = f"has {len(signers)} of {entry.minimum} signatures"
@@ -179,7 +179,7 @@ def _faults(
         yield f"{what} by a key of the policy ({expected}){others}", fix
     for attestation in attestations:
         signed, _ = statements(attached, image, attestation.verifying_keys)
-        of_this_type = [found for found in signed if found.predicate_type == attestation.type]
+        of_this_type = [each for each in signed if each.predicate_type == attestation.type]
         options = f"--key cosign.key --type {attestation.type} --predicate FILE"
         fix = f"attest it: cosign attest {options} {name}"
         if not of_this_type:

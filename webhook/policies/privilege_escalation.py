@@ -18,11 +18,11 @@ PATH = "securityContext.allowPrivilegeEscalation"
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each container that does not set the field to false."""
     for container in request.containers():
-        found = container.boolean(PATH)
-        if found is not False:
-            words = "unset" if found is None else None
+        allows = container.boolean(PATH)
+        if allows is not False:
+            words = "unset" if allows is None else None
             yield container.violation(
-                PATH, found, "must be false", "set it to false", found=words, fix_value=False
+                PATH, allows, "must be false", "set it to false", found=words, fix_value=False
             )
 
 

@@ -18,9 +18,11 @@ PATH = "securityContext.procMount"
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each container that does not mask /proc."""
     for container in having(request.containers(), "securityContext"):
-        found = container.string(PATH)
-        if found not in (None, "Default"):
-            yield container.violation(PATH, found, "must be Default", "remove it", fix_value=None)
+        proc_mount = container.string(PATH)
+        if proc_mount not in (None, "Default"):
+            yield container.violation(
+                PATH, proc_mount, "must be Default", "remove it", fix_value=None
+            )
 
 
 POLICY = Policy(

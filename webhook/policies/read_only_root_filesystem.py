@@ -31,10 +31,12 @@ class ReadOnlyRootFilesystem(Params):
 def validate(request: Request, params: ReadOnlyRootFilesystem) -> Violations:
     """Yield one violation for each container that does not set the field to true."""
     for container in request.containers(ephemeral=params.ephemeral):
-        found = container.boolean(PATH)
-        if not found:
-            words = "unset" if found is None else None
-            yield container.violation(PATH, found, "must be true", FIX, found=words, fix_value=True)
+        is_read_only = container.boolean(PATH)
+        if not is_read_only:
+            words = "unset" if is_read_only is None else None
+            yield container.violation(
+                PATH, is_read_only, "must be true", FIX, found=words, fix_value=True
+            )
 
 
 POLICY = Policy(

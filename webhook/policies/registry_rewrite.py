@@ -84,8 +84,8 @@ def _rewritten(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str
         if image is not None and registry.holds(image):
             path = (*mirror.path, *image.repository.split("/")[len(registry.path) :])
             rewritten = str(ImageReference(mirror.host, "/".join(path), image.tag, image.digest))
-            found = try_parse_image(rewritten)
-            return rewritten if found is not None and mirror.holds(found) else text
+            at_mirror = try_parse_image(rewritten)
+            return rewritten if at_mirror is not None and mirror.holds(at_mirror) else text
     return text
 
 

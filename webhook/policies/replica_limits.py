@@ -95,15 +95,15 @@ def _is_of_deployment(request: Request) -> bool:
 
 def numbers(request: Request) -> list[tuple[str, int, str | None]]:
     """Return the numbers of replicas, lowest first: path, number, and text for messages."""
-    found: list[tuple[str, int, str | None]] = []
+    judged: list[tuple[str, int, str | None]] = []
     for path, default in PATHS.get(request.kind, REPLICAS).items():
         number = request.integer(path)
         if number is not None:
-            found.append((path, number, None))
+            judged.append((path, number, None))
         elif default is not None:
             missing = None if request.kind == "Scale" else f"missing, which means {default}"
-            found.append((path, default, missing))
-    return found
+            judged.append((path, default, missing))
+    return judged
 
 
 POLICY = Policy(

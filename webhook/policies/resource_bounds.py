@@ -64,11 +64,11 @@ def validate(request: Request, params: ResourceBounds) -> Violations:
     for resources in of_all(request, limit_ranges=params.limit_ranges):
         for part, by_resource in (("limits", params.limits), ("requests", params.requests)):
             for resource, bounds in by_resource.items():
-                found = getattr(resources, part).get(resource)
-                if found is not None and (fault := bounds.fault(found)):
+                amount = getattr(resources, part).get(resource)
+                if amount is not None and (fault := bounds.fault(amount)):
                     bound, fix, excess = fault
                     rule = f"{part} of {resource} must be {bound}"
-                    yield violation(resources, part, resource, found.text, rule, fix, excess)
+                    yield violation(resources, part, resource, amount.text, rule, fix, excess)
 
 
 POLICY = Policy(

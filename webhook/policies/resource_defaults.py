@@ -43,9 +43,9 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
     whole = of_pod(request)
     shared = {} if whole is None else whole.requests
     old = before.containers() if before is not None else ()
-    known = {each.path(): each.mapping("resources") for each in old}
+    resources_before = {each.path(): each.mapping("resources") for each in old}
     for container in of_containers(request):
-        if known.get(container.path()) == container.mapping("resources"):
+        if resources_before.get(container.path()) == container.mapping("resources"):
             continue
         for name, limit in params.limits.items():
             if name not in container.limits and name not in shared:

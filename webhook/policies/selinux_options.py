@@ -32,12 +32,12 @@ def validate(request: Request, params: SELinuxParams) -> Violations:
     for context in contexts(request):
         for field in ("type", "user", "role", "level") if context.is_set(OPTIONS) else ():
             path, allowed = f"{OPTIONS}.{field}", getattr(params, f"{field}s")
-            found = context.string(path)
-            if found and allowed is not None and found not in allowed:
+            label = context.string(path)
+            if label and allowed is not None and label not in allowed:
                 must, no = f"the SELinux {field} must be", f"no SELinux {field} may be set"
                 rule = f"{must} {', '.join(allowed)}" if allowed else no
-                excess = inheriting_containers(request, context, OPTIONS, found)
-                yield context.violation(path, found, rule, "remove it", excess=excess)
+                excess = inheriting_containers(request, context, OPTIONS, label)
+                yield context.violation(path, label, rule, "remove it", excess=excess)
 
 
 POLICY = Policy("selinux-options", SELinuxParams, validate=validate, category="pod-security")
