@@ -38,8 +38,8 @@ def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
     """
     metadata, spec = ingress["metadata"], ingress.get("spec")
     rules = spec.get("rules") if isinstance(spec, dict) else None
-    known = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
-    hosts = (rule.get("host") for rule in known)
+    objects = [each for each in rules if isinstance(each, dict)] if isinstance(rules, list) else []
+    hosts = (rule.get("host") for rule in objects)
     return {
         "namespace": metadata.get("namespace") or namespace,
         "name": metadata["name"],
