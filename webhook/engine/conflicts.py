@@ -46,8 +46,6 @@ def without_conflicts(
     one that sets a key of it, also if it does so only in objects that have the map.
     """
     policies = tuple(policies)
-    if len(policies) < 2:  # alone, a policy needs no trial on the objects of its kinds
-        return policies, ()
     kept, conflicts, mutations = list[BoundPolicy](), list[PolicyConflict](), _Mutations(policies)
     for policy in policies:
         if lines := mutations.add(policy):
