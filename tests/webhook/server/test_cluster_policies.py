@@ -388,7 +388,7 @@ async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
 
 async def test_a_webhook_starts_despite_conflicts(server):
     """All replicas choose the same objects, and none waits for a correction."""
-    for name, cpu in (("b", "1"), ("a", "2"), ("c", "2")):
+    for name, cpu in (("a", "2"), ("b", "1"), ("c", "2")):
         server.create(CLUSTER, defaults(name, cpu))
     async with connected(server) as view:
         await view.seen()

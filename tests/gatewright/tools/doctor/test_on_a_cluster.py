@@ -18,6 +18,7 @@ from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, once
 from tests.gatewright.tools.doctor.clusters import LABELS, backend, configuration, encoded, webhook
 from tests.kube.tls import serving
+from tests.waiting import until
 from webhook.harness.bases import smallest
 
 pytestmark = pytest.mark.controlplane
@@ -30,7 +31,7 @@ CONFIG_MAPS = {
     "operations": ["CREATE", "UPDATE"],
     "resources": ["configmaps"],
 }
-TRIES = 100
+PAUSE = 0.1  # seconds between attempts to create an object
 CALLS = "controller_runtime_webhook_requests_total{"
 POD = {"containers": [{"name": "a", "image": "a"}], "automountServiceAccountToken": False}
 
@@ -73,20 +74,11 @@ class Cluster:
 
     def until_refused(self, reason: str, kind: str, namespace: str = "", **fields: Any) -> None:
         """Create objects until the API server refuses one, since it needs a moment to load a change."""
-        for _ in range(TRIES):
-            refusal = self.create(kind, namespace, **fields)
-            if refusal:
-                assert reason in refusal
-                return
-        pytest.fail("the API server did not refuse")
+        assert reason in until(lambda: self.create(kind, namespace, **fields), every=PAUSE)
 
     def until_created(self, kind: str, namespace: str = "", **fields: Any) -> None:
         """Try until the API server, which has a change after a moment, creates an object."""
-        for _ in range(TRIES):
-            refusal = self.create(kind, namespace, **fields)
-            if not refusal:
-                return
-        pytest.fail(refusal)
+        until(lambda: not self.create(kind, namespace, **fields), every=PAUSE)
 
 
 @pytest.fixture(scope="module")
@@ -201,8 +193,9 @@ def server(cluster: Cluster, tmp_path: Path) -> Iterator[tuple[Gatewright, bytes
         gatewright.kill()  # a graceful end waits for the API server's connections
 
 
-def was_called(gatewright: Gatewright) -> bool:
-    """Return whether the API server has called the webhook."""
+def is_called(cluster: Cluster, gatewright: Gatewright) -> bool:
+    """Create a ConfigMap, and return whether the API server has called the webhook."""
+    assert cluster.create("ConfigMap", "shop") == ""
     with urllib.request.urlopen(gatewright.metrics_url, timeout=60) as page:
         text = page.read().decode()
     counts = [line for line in text.splitlines() if line.startswith(CALLS)]
@@ -226,11 +219,7 @@ def test_the_certificate_that_the_server_presents(cluster, server, is_right):
             cluster.until_refused(unknown, "ConfigMap", "shop")
             return
         assert found == []
-        for _ in range(TRIES):
-            assert cluster.create("ConfigMap", "shop") == ""
-            if was_called(gatewright):
-                return
-        pytest.fail("the API server did not call the webhook")
+        until(lambda: is_called(cluster, gatewright), every=PAUSE)
     finally:
         cluster.delete(judge)
 
