@@ -31,6 +31,15 @@ from webhook.policy_sets.catalogue import catalogue
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
 # Severity and category of violations of a kind's type or planner, which have no policy.
 SEVERE, KIND = ("high", "kinds")
+SCHEMA = PolicyInfo(
+    "schema",
+    "The API server accepts the object: its fields, their types, and selectors of workloads.",
+    "Fields and types are those of Kubernetes 1.36, and of CustomResourceDefinitions in the files.",
+    "high",
+    "schema",
+)
+MAX_FOUND = 80  # characters of a value in a message
+WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"})
 
 
 def place(document: Document, path: str = "") -> SourceLocation:
@@ -170,17 +179,6 @@ def policy_infos(
 
 def _info(name: str, policy: Policy) -> PolicyInfo:
     return PolicyInfo(name, policy.summary, policy.documentation, policy.severity, policy.category)
-
-
-SCHEMA = PolicyInfo(
-    "schema",
-    "The API server accepts the object: its fields, their types, and selectors of workloads.",
-    "Fields and types are those of Kubernetes 1.36, and of CustomResourceDefinitions in the files.",
-    "high",
-    "schema",
-)
-MAX_FOUND = 80  # characters of a value in a message
-WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"})
 
 
 def with_schema(result: SubjectResult, document: Document, custom: CustomTypes) -> SubjectResult:

@@ -147,6 +147,11 @@ def test_updates_and_scaling_are_judged_by_their_changes(laptop: Laptop, judged:
     laptop.kubectl("annotate", "webapp/shop", "-n", judged, "a=b")
 
 
+def plan_command(laptop: Laptop) -> list[str]:
+    """Return the words of `gatewright plan --diff` against the cluster."""
+    return ["plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig)]
+
+
 def test_a_plan_prints_the_changes(
     laptop: Laptop, judged: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,16 +162,7 @@ def test_a_plan_prints_the_changes(
         if not changed:
             laptop.kubectl("apply", "-n", judged, "-f", str(file))
             laptop.wait("service/shop-4", "create", judged)
-        said = call(
-            capsys,
-            "plan",
-            "--diff",
-            "--kubeconfig",
-            str(laptop.plane.kubeconfig),
-            "-n",
-            judged,
-            str(file),
-        )
+        said = call(capsys, *plan_command(laptop), "-n", judged, str(file))
         assert (said.returncode, said.stderr) == (0, "")
         assert [line for line in said.stdout.splitlines()[2:] if line[0] in "+-"] == changed
 
@@ -177,16 +173,7 @@ def test_a_plan_rejected_by_the_api_server_fails(
     """The exit code is 1, as for a denial; the reason is printed above the object."""
     file = tmp_path / "webapp.json"
     file.write_text(json.dumps(manifests.webapp()))
-    said = call(
-        capsys,
-        "plan",
-        "--diff",
-        "--kubeconfig",
-        str(laptop.plane.kubeconfig),
-        "-n",
-        "nowhere",
-        str(file),
-    )
+    said = call(capsys, *plan_command(laptop), "-n", "nowhere", str(file))
     assert (said.returncode, said.stderr) == (1, "")
     assert said.stdout.splitlines()[0] == (
         '# apps/v1 Deployment nowhere/shop: rejected by the API server: 404 NotFound: namespaces "nowhere" not found'

@@ -25,8 +25,8 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/properties/test_keys.py::test_keys_are_reconciled_one_at_a_time_and_after_their_last_change
     controller/runtime/test_workqueue.py::TestQueueMachine
 5 No lost update
-    controller/properties/test_edits.py::test_nobodys_fields_are_lost
-    controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost
+    controller/properties/test_edits.py::test_no_writer_loses_its_fields
+    controller/properties/test_on_a_cluster.py::test_no_writer_loses_its_fields
     controller/properties/test_hand_edits.py::test_hand_edits_end_as_a_fresh_apply
 6 Stale caches: no duplicate objects, no wrong status
     controller/properties/test_stale_caches.py::test_caches_that_lag_make_nothing_twice

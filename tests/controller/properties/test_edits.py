@@ -151,7 +151,9 @@ def field(object: JsonObject, path: str) -> Any:
 
 
 @pytest.mark.usefixtures("hasty")
-async def test_nobodys_fields_are_lost(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_writer_loses_its_fields(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No field of another writer is ever reverted, and in the end all children match the specs."""
     monkeypatch.setattr(
         controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0

@@ -135,7 +135,7 @@ def said(object: JsonObject, path: str) -> Any:
     )
 
 
-async def test_nobodys_fields_are_lost(
+async def test_no_writer_loses_its_fields(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sixteen concurrent editors and the controller write: in the end each field has its owner's last value."""
